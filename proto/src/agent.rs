@@ -1,0 +1,72 @@
+//! An agent as answers show it.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// Whether an agent exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum AgentStatus {
+    Active,
+    Destroyed,
+}
+
+/// What an agent is doing: `active` means that it has a live context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum AgentState {
+    Idle,
+    Active,
+    Destroyed,
+}
+
+/// The live context of an agent, in numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ContextInfo {
+    pub messages: u64,
+    pub token_estimate: u64,
+    pub started_at: Timestamp,
+    pub last_activity_at: Timestamp,
+    /// When the context is put away unless something happens; null: never.
+    pub idle_deadline_at: Option<Timestamp>,
+    pub parent_id: Option<Uuid>,
+    /// Messages that no session holds yet.
+    pub unsaved: u64,
+}
+
+/// The newest session of an agent, in short.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SessionRef {
+    pub id: Uuid,
+    pub short_id: String,
+    pub session_id: String,
+    pub saved_at: Timestamp,
+    pub description: Option<String>,
+    pub summary: Option<String>,
+    pub message_count: u64,
+}
+
+/// An agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Agent {
+    pub id: Uuid,
+    pub name: String,
+    pub status: AgentStatus,
+    pub state: AgentState,
+    pub model: Option<String>,
+    /// The name of a profile, or a profile of its own.
+    pub permissions: serde_json::Value,
+    pub created_at: Timestamp,
+    pub channel_id: Option<String>,
+    pub guild_id: Option<String>,
+    /// The agent's directory.
+    pub path: String,
+    pub context: Option<ContextInfo>,
+    pub last_session: Option<SessionRef>,
+}

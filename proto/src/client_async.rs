@@ -1,0 +1,87 @@
+//! An asynchronous client for programs that run on tokio: one request at a time, cheap to open many of.
+
+use std::io;
+use std::path::Path;
+
+use bytes::BytesMut;
+use interprocess::local_socket::tokio::Stream;
+use interprocess::local_socket::traits::tokio::Stream as _;
+use interprocess::local_socket::{GenericFilePath, ToFsName as _};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio_util::codec::{Decoder as _, Encoder as _};
+
+use crate::client::CallError;
+use crate::codec::FrameCodec;
+use crate::methods::Method;
+use crate::rpc::{Incoming, RequestOut, VERSION};
+
+/// A connection to `chorusd`.
+#[derive(Debug)]
+pub struct AsyncClient {
+    stream: Stream,
+    codec: FrameCodec,
+    incoming: BytesMut,
+    next_id: u64,
+}
+
+impl AsyncClient {
+    /// Connects to the socket at `path`.
+    ///
+    /// # Errors
+    /// As [`crate::Client::connect`].
+    pub async fn connect(path: &Path) -> io::Result<Self> {
+        let stream = Stream::connect(path.to_fs_name::<GenericFilePath>()?).await?;
+        Ok(Self { stream, codec: FrameCodec::default(), incoming: BytesMut::new(), next_id: 1 })
+    }
+
+    /// Calls `M` and returns its result.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn call<M: Method>(&mut self, params: &M::Params) -> Result<M::Result, CallError> {
+        let raw = self.call_raw(M::NAME, params).await?;
+        Ok(serde_json::from_str(raw.get())?)
+    }
+
+    /// Calls `method` and returns its result as it came.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn call_raw<P: Serialize + ?Sized>(
+        &mut self,
+        method: &str,
+        params: &P,
+    ) -> Result<Box<RawValue>, CallError> {
+        let id = self.next_id;
+        self.next_id += 1;
+        let request = serde_json::to_vec(&RequestOut { jsonrpc: VERSION, id, method, params })?;
+        let mut frame = BytesMut::new();
+        self.codec.encode(&request, &mut frame)?;
+        self.stream.write_all(&frame).await?;
+        loop {
+            let body = self.next_frame().await?;
+            let incoming: Incoming<'_> = serde_json::from_slice(&body)?;
+            if let Some(error) = incoming.error {
+                if incoming.id.is_none_or(|answered| answered == id) {
+                    return Err(CallError::Rpc(error));
+                }
+            } else if incoming.id == Some(id) {
+                let result = incoming.result.map_or("null", RawValue::get);
+                return Ok(RawValue::from_string(result.to_owned())?);
+            }
+        }
+    }
+
+    async fn next_frame(&mut self) -> io::Result<bytes::Bytes> {
+        loop {
+            if let Some(body) = self.codec.decode(&mut self.incoming)? {
+                return Ok(body);
+            }
+            if self.stream.read_buf(&mut self.incoming).await? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The frame as a `tokio-util` codec.
+
+use std::io;
+
+use bytes::{Buf, Bytes, BytesMut};
+use tokio_util::codec::{Decoder, Encoder};
+
+use crate::frame::{self, HEADER};
+
+/// Cuts a byte stream into frame bodies and back. It reserves at most [`RESERVE`] bytes ahead of what has arrived,
+/// so an announced length costs nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct FrameCodec {
+    limit: usize,
+}
+
+/// Room made ahead of the bytes that have arrived.
+const RESERVE: usize = 64 * 1024;
+
+impl FrameCodec {
+    /// A codec for frames of at most `limit` bytes.
+    #[must_use]
+    pub fn new(limit: usize) -> Self {
+        Self { limit }
+    }
+}
+
+impl Default for FrameCodec {
+    fn default() -> Self {
+        Self::new(frame::MAX_FRAME)
+    }
+}
+
+impl Decoder for FrameCodec {
+    type Item = Bytes;
+    type Error = io::Error;
+
+    fn decode(&mut self, src: &mut BytesMut) -> io::Result<Option<Bytes>> {
+        let Some(header) = src.first_chunk::<HEADER>() else {
+            return Ok(None);
+        };
+        let length =
+            frame::body_length(*header, self.limit).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
+        let missing = (HEADER + length).saturating_sub(src.len());
+        if missing > 0 {
+            src.reserve(missing.min(RESERVE.max(src.len())));
+            return Ok(None);
+        }
+        src.advance(HEADER);
+        Ok(Some(src.split_to(length).freeze()))
+    }
+}
+
+impl Encoder<&[u8]> for FrameCodec {
+    type Error = io::Error;
+
+    fn encode(&mut self, body: &[u8], dst: &mut BytesMut) -> io::Result<()> {
+        let header =
+            frame::header(body.len(), self.limit).map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
+        dst.reserve(HEADER + body.len());
+        dst.extend_from_slice(&header);
+        dst.extend_from_slice(body);
+        Ok(())
+    }
+}

@@ -1,0 +1,104 @@
+//! Errors as they travel, and the exit status each kind has on a command line.
+
+use serde::{Deserialize, Serialize};
+
+/// What kind of thing went wrong. The names are stable; a client of an older release reads newer ones as `unknown`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum ErrorKind {
+    AgentNotFound,
+    SessionNotFound,
+    NotFound,
+    /// No agent was named and more than one, or none, could be meant.
+    NoAgent,
+    Ambiguous,
+    NothingToSave,
+    InvalidName,
+    InvalidParams,
+    InvalidConfig,
+    AlreadyExists,
+    Denied,
+    ModelUnavailable,
+    CorruptSession,
+    Busy,
+    DiskFull,
+    StorageFailed,
+    Unsupported,
+    FrameTooLong,
+    Stopping,
+    GitFailed,
+    Internal,
+    #[serde(other)]
+    Unknown,
+}
+
+/// Exit status of `chorusctl`.
+pub mod exit {
+    pub const DONE: u8 = 0;
+    pub const FAILED: u8 = 1;
+    pub const USAGE: u8 = 2;
+    pub const NOT_FOUND: u8 = 3;
+    pub const NO_DAEMON: u8 = 4;
+    pub const NOTHING_TO_DO: u8 = 5;
+    pub const REFUSED: u8 = 6;
+    pub const CONFLICT: u8 = 7;
+}
+
+impl ErrorKind {
+    /// The exit status a command ends with after this error.
+    #[must_use]
+    pub fn exit_status(self) -> u8 {
+        match self {
+            Self::InvalidName | Self::InvalidParams | Self::InvalidConfig => exit::USAGE,
+            Self::AgentNotFound | Self::SessionNotFound | Self::NotFound | Self::NoAgent => exit::NOT_FOUND,
+            Self::NothingToSave => exit::NOTHING_TO_DO,
+            Self::Denied => exit::REFUSED,
+            Self::Ambiguous | Self::AlreadyExists | Self::Busy => exit::CONFLICT,
+            _ => exit::FAILED,
+        }
+    }
+}
+
+/// The `data` of an error: its stable kind and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ErrorData {
+    pub kind: ErrorKind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+/// A JSON-RPC error object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RpcError {
+    pub code: i32,
+    pub message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<ErrorData>,
+}
+
+/// Code of every error that carries a [`ErrorKind`] of Chorus's own.
+pub const CODE_CHORUS: i32 = -32000;
+/// JSON-RPC: the frame is not JSON.
+pub const CODE_PARSE: i32 = -32700;
+/// JSON-RPC: the JSON is not a request.
+pub const CODE_INVALID_REQUEST: i32 = -32600;
+/// JSON-RPC: no such method.
+pub const CODE_METHOD_NOT_FOUND: i32 = -32601;
+/// JSON-RPC: the parameters do not fit the method.
+pub const CODE_INVALID_PARAMS: i32 = -32602;
+
+impl RpcError {
+    /// The kind, also for the standard codes.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match (&self.data, self.code) {
+            (Some(data), _) => data.kind,
+            (None, CODE_INVALID_PARAMS) => ErrorKind::InvalidParams,
+            (None, CODE_METHOD_NOT_FOUND) => ErrorKind::Unsupported,
+            (None, _) => ErrorKind::Unknown,
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Frames: a 4-byte big-endian length and that many bytes.
+
+use std::io::{self, Read, Write};
+
+/// Longest frame unless the configuration says otherwise: 16 MiB.
+pub const MAX_FRAME: usize = 16 * 1024 * 1024;
+
+/// Length of the header in bytes.
+pub const HEADER: usize = 4;
+
+/// A frame longer than the limit was announced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooLong {
+    pub length: usize,
+    pub limit: usize,
+}
+
+impl std::fmt::Display for TooLong {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a frame of {} bytes is longer than the limit of {}", self.length, self.limit)
+    }
+}
+
+impl std::error::Error for TooLong {}
+
+/// The length a header announces, checked before anything is allocated for it.
+///
+/// # Errors
+/// [`TooLong`] above `limit`.
+pub fn body_length(header: [u8; HEADER], limit: usize) -> Result<usize, TooLong> {
+    let length = u32::from_be_bytes(header) as usize;
+    if length > limit { Err(TooLong { length, limit }) } else { Ok(length) }
+}
+
+/// The header for a body of `length` bytes.
+///
+/// # Errors
+/// [`TooLong`] above `limit`, or above what four bytes can say.
+pub fn header(length: usize, limit: usize) -> Result<[u8; HEADER], TooLong> {
+    match u32::try_from(length) {
+        Ok(word) if length <= limit => Ok(word.to_be_bytes()),
+        _ => Err(TooLong { length, limit }),
+    }
+}
+
+/// Writes `body` as one frame, in one write.
+///
+/// # Errors
+/// [`io::ErrorKind::InvalidInput`] for a body over `limit`, else what the writer says.
+pub fn write(writer: &mut impl Write, body: &[u8], limit: usize) -> io::Result<()> {
+    let header = header(body.len(), limit).map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
+    let mut frame = Vec::with_capacity(HEADER + body.len());
+    frame.extend_from_slice(&header);
+    frame.extend_from_slice(body);
+    writer.write_all(&frame)?;
+    writer.flush()
+}
+
+/// Reads one frame into `body`, which grows with what arrives and not with what is announced.
+/// `Ok(false)`: the other side closed between two frames.
+///
+/// # Errors
+/// [`io::ErrorKind::InvalidData`] for a length over `limit`, [`io::ErrorKind::UnexpectedEof`] inside a frame.
+pub fn read(reader: &mut impl Read, body: &mut Vec<u8>, limit: usize) -> io::Result<bool> {
+    let mut header = [0; HEADER];
+    let mut filled = 0;
+    while filled < HEADER {
+        match reader.read(&mut header[filled..]) {
+            Ok(0) if filled == 0 => return Ok(false),
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(n) => filled += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    let length = body_length(header, limit).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
+    body.clear();
+    let read = reader.take(length as u64).read_to_end(body)?;
+    if read < length { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(true) }
+}

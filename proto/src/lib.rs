@@ -1,0 +1,31 @@
+//! The contract between `chorusd` and its clients: wire types, framing and two small clients.
+//!
+//! This crate holds shapes and no policy. Each frame on the socket is a 4-byte big-endian length and that many
+//! bytes of UTF-8 JSON ([`frame`]); inside is JSON-RPC 2.0 ([`rpc`]); each verb has one [`Method`] with its
+//! parameters and result in [`methods`].
+
+pub mod agent;
+pub mod client;
+#[cfg(feature = "async")]
+pub mod client_async;
+#[cfg(feature = "async")]
+pub mod codec;
+pub mod error;
+pub mod frame;
+pub mod message;
+pub mod methods;
+pub mod rpc;
+pub mod session;
+pub mod working_set;
+
+pub use agent::{Agent, AgentState, AgentStatus, ContextInfo, SessionRef};
+pub use client::{CallError, Client};
+pub use error::{ErrorData, ErrorKind, RpcError};
+pub use message::{Attachment, Author, Message, NewMessage, Role, Source, SourceKind, ToolCall, Usage};
+pub use methods::Method;
+pub use session::{Session, SessionHeader, SummarySource, TokenPair, Trigger};
+pub use working_set::{Item, ItemSource, TokenBudget, WorkingSet};
+
+/// Number of the protocol this crate speaks. It is not the release number: it changes only when an older client
+/// or daemon could no longer understand the other.
+pub const PROTOCOL: u32 = 1;

@@ -1,0 +1,241 @@
+//! One entry of a conversation.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// Who speaks in a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Role {
+    System,
+    User,
+    Assistant,
+    ToolResult,
+}
+
+impl Role {
+    /// The name on the wire: `system`, `user`, `assistant` or `tool_result`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::ToolResult => "tool_result",
+        }
+    }
+}
+
+/// One call of a tool, made by the assistant.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ToolCall {
+    /// The provider's id of the call; it may come again in a later turn.
+    pub id: String,
+    pub name: String,
+    /// The arguments as they came, digit for digit.
+    pub params: Box<RawValue>,
+}
+
+/// The person (or program) behind a user message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Author {
+    pub id: String,
+    pub name: String,
+}
+
+/// Where a message came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum SourceKind {
+    Cli,
+    Discord,
+    Import,
+    Agent,
+}
+
+/// Where a message came from, with the ids of that place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Source {
+    pub kind: SourceKind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<String>,
+    /// The format of an import, for example `claude-code`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+}
+
+/// A file that came with a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Attachment {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+    /// Size in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The content itself in base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+}
+
+/// What a model call cost.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Usage {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_read_tokens: Option<u64>,
+    /// US dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+}
+
+/// One entry of a conversation, as it is kept for ever.
+///
+/// Fields that this version does not know are ignored when read; `chorusd` keeps the bytes a message came in, so
+/// they are not lost.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Message {
+    /// A UUIDv7, or the id an import brought along.
+    pub id: String,
+    pub role: Role,
+    pub content: String,
+    /// RFC 3339, UTC.
+    pub timestamp: Timestamp,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCall>,
+    /// On a tool result: the call it answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_error: bool,
+    /// On a tool result: the name of the tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<Author>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// True for text that Chorus wrote itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub generated: bool,
+    /// Blocks that must be echoed to their provider as they came (signed thinking, for example).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<Box<RawValue>>,
+}
+
+/// A message on its way in: what the sender leaves out, `chorusd` fills in. A field it does not know is refused,
+/// so that nothing a sender meant is dropped in silence.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NewMessage {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    #[serde(default = "user")]
+    pub role: Role,
+    #[serde(default)]
+    pub content: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCall>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_error: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<Author>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub generated: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<Box<RawValue>>,
+}
+
+fn user() -> Role {
+    Role::User
+}
+
+impl NewMessage {
+    /// A plain message of `role`.
+    #[must_use]
+    pub fn text(role: Role, content: impl Into<String>) -> Self {
+        Self {
+            id: None,
+            role,
+            content: content.into(),
+            timestamp: None,
+            tool_calls: Vec::new(),
+            tool_call_id: None,
+            is_error: false,
+            name: None,
+            author: None,
+            source: None,
+            attachments: Vec::new(),
+            usage: None,
+            generated: false,
+            provider: None,
+        }
+    }
+
+    /// The complete message: `id` and `now` stand in where the sender gave none.
+    #[must_use]
+    pub fn complete(self, id: impl FnOnce() -> String, now: Timestamp) -> Message {
+        Message {
+            id: self.id.unwrap_or_else(id),
+            role: self.role,
+            content: self.content,
+            timestamp: self.timestamp.unwrap_or(now),
+            tool_calls: self.tool_calls,
+            tool_call_id: self.tool_call_id,
+            is_error: self.is_error,
+            name: self.name,
+            author: self.author,
+            source: self.source,
+            attachments: self.attachments,
+            usage: self.usage,
+            generated: self.generated,
+            provider: self.provider,
+        }
+    }
+}
+
+impl Message {
+    /// Characters of the content and of all tool parameters: four of them are counted as one token.
+    #[must_use]
+    pub fn chars(&self) -> u64 {
+        let params: usize = self.tool_calls.iter().map(|call| call.params.get().chars().count()).sum();
+        (self.content.chars().count() + params) as u64
+    }
+}

@@ -1,0 +1,189 @@
+//! `context.*`.
+
+use serde::{Deserialize, Serialize};
+
+use super::method;
+use crate::agent::ContextInfo;
+use crate::message::{Message, NewMessage, Role};
+use crate::session::Session;
+use crate::working_set::WorkingSet;
+
+method!(
+    /// Adds messages to the live context: all of them, or none.
+    Append = "context.append", AppendParams => AppendResult
+);
+method!(Show = "context.show", ShowParams => ShowResult);
+method!(
+    /// Saves a checkpoint; the context goes on.
+    Save = "context.save", SaveParams => SaveResult
+);
+method!(
+    /// Discards the live context.
+    Clear = "context.clear", ClearParams => ClearResult
+);
+method!(
+    /// Saved sessions, newest first.
+    History = "context.history", HistoryParams => HistoryResult
+);
+method!(
+    /// Puts a session's full messages back as the live context.
+    Restore = "context.restore", RestoreParams => RestoreResult
+);
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AppendParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// One message of `role`. Either this or `messages`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Of `text`; `user` unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<NewMessage>,
+    /// The same key again gives the first answer and adds nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AppendResult {
+    /// Messages added by this call.
+    pub appended: u64,
+    /// Messages in the context after it.
+    pub messages: u64,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ShowParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Only the last messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<u64>,
+    /// Index of the first message of the page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+    /// Most messages in the page; fewer come where a frame would get too long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+}
+
+/// `M` is how messages are held: parsed, or as the bytes they came in.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ShowResult<M = Message> {
+    pub agent_name: String,
+    pub messages: Vec<M>,
+    pub working_set: WorkingSet,
+    pub context: Option<ContextInfo>,
+    /// Offset of the next page; null at the end.
+    pub next: Option<u64>,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SaveParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Clear the context after the save.
+    #[serde(default)]
+    pub clear: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tag: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SaveResult {
+    pub session: Session,
+    pub cleared: bool,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ClearParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Save first.
+    #[serde(default)]
+    pub save: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ClearResult {
+    /// Messages that left the live context.
+    pub discarded: u64,
+    pub saved: Option<Session>,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HistoryParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Sessions of every agent, destroyed ones too.
+    #[serde(default)]
+    pub all_agents: bool,
+    /// Counted from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<u64>,
+    /// Sessions a page; 10 unless given, at most 1,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// A duration back from now (`7d`, `1h30m`) or a date.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HistoryResult {
+    pub sessions: Vec<Session>,
+    pub total: u64,
+    pub page: u64,
+    pub pages: u64,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RestoreParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// `latest`, `latest~N`, a history number, a session_id, a UUID or a unique prefix of either.
+    pub session: String,
+    /// Only the first messages, cut back to where no call lacks its result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<u64>,
+    /// Do not save the live context first.
+    #[serde(default)]
+    pub discard: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RestoreResult {
+    pub session: Session,
+    /// Messages in the live context now.
+    pub messages: u64,
+    /// What the live context was saved as before.
+    pub saved_first: Option<Session>,
+    /// What a person should know, for example that the file was changed since it was saved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}

@@ -1,0 +1,100 @@
+//! `hello`, `status`, `daemon.stop`.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::method;
+use crate::agent::Agent;
+
+method!(
+    /// Who is there. Optional: any verb may come first.
+    Hello = "hello", HelloParams => HelloResult
+);
+method!(
+    /// The daemon and its agents.
+    Status = "status", StatusParams => StatusResult
+);
+method!(
+    /// An orderly stop: every unsaved context is saved, then the daemon ends.
+    Stop = "daemon.stop", StopParams => StopResult
+);
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HelloParams {}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HelloResult {
+    pub protocol: u32,
+    /// Always `chorusd`.
+    pub server: String,
+    pub version: String,
+    pub pid: u32,
+    pub home: String,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StatusParams {
+    /// Only this agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StatusResult {
+    pub daemon: DaemonInfo,
+    pub agents: Vec<Agent>,
+    pub tasks: TaskCounts,
+    pub discord: DiscordInfo,
+    pub models: ModelCounts,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DaemonInfo {
+    pub version: String,
+    pub pid: u32,
+    pub started_at: Timestamp,
+    pub uptime_s: u64,
+    pub home: String,
+    pub socket: String,
+    pub protocol: u32,
+    pub connections: u64,
+    pub rss_bytes: u64,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TaskCounts {
+    pub running: u64,
+    pub finished: u64,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DiscordInfo {
+    pub connected: bool,
+    pub guilds: u64,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ModelCounts {
+    pub available: u64,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StopParams {}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StopResult {
+    pub pid: u32,
+}

@@ -1,0 +1,100 @@
+//! `session.import.*`: a transcript comes in chunks and becomes sessions at the commit.
+
+use serde::{Deserialize, Serialize};
+
+use super::method;
+use crate::session::Session;
+
+method!(Begin = "session.import.begin", BeginParams => BeginResult);
+method!(
+    /// The next bytes of the file.
+    Add = "session.import.add", AddParams => AddResult
+);
+method!(
+    /// Reads what came and saves it as sessions (trigger `import`).
+    Commit = "session.import.commit", CommitParams => CommitResult
+);
+
+/// A transcript format.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum ImportFormat {
+    /// Look at the file.
+    #[default]
+    Auto,
+    /// A session file of Chorus, schema 1 or 2.
+    Chorus,
+    /// A Claude Code transcript (JSONL).
+    ClaudeCode,
+    /// OpenAI chat messages, as a JSON list or JSONL.
+    Openai,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BeginParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    #[serde(default)]
+    pub from: ImportFormat,
+    /// The file's name, for messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BeginResult {
+    /// Names this import in `add` and `commit`. It ends with the connection.
+    pub import: u64,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AddParams {
+    pub import: u64,
+    /// Text of the file. Either this or `data_base64`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    /// Bytes of the file in base64, where they are not UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_base64: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AddResult {
+    /// Bytes received so far.
+    pub received: u64,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CommitParams {
+    pub import: u64,
+}
+
+/// A line that could not be taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Skipped {
+    /// Counted from 1; in a JSON list, the number of the entry.
+    pub line: u64,
+    pub reason: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CommitResult {
+    pub sessions: Vec<Session>,
+    /// At most 1,000 of them.
+    pub skipped: Vec<Skipped>,
+    /// All that were skipped.
+    pub skipped_total: u64,
+    /// Secrets seen in what was imported; null: nobody looked.
+    pub secrets_found: Option<u64>,
+}

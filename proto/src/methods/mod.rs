@@ -1,0 +1,36 @@
+//! One type a verb: its name on the wire, its parameters, its result.
+//!
+//! Parameters are the long option names of the command in snake_case and its positionals by name. The agent is
+//! `agent`; left out, the daemon takes the one chosen with `agent.use`, else the only one there is.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub mod agent;
+pub mod context;
+pub mod daemon;
+pub mod import;
+pub mod session;
+
+/// A verb of the protocol.
+pub trait Method {
+    /// The name on the wire, for example `context.append`.
+    const NAME: &'static str;
+    type Params: Serialize + DeserializeOwned;
+    type Result: Serialize + DeserializeOwned;
+}
+
+/// Declares one [`Method`].
+macro_rules! method {
+    ($(#[$doc:meta])* $verb:ident = $name:literal, $params:ty => $result:ty) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy)]
+        pub struct $verb;
+        impl $crate::methods::Method for $verb {
+            const NAME: &'static str = $name;
+            type Params = $params;
+            type Result = $result;
+        }
+    };
+}
+pub(crate) use method;

@@ -1,0 +1,63 @@
+//! JSON-RPC 2.0 envelopes.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::error::RpcError;
+
+/// The only value of `jsonrpc`.
+pub const VERSION: &str = "2.0";
+
+/// A request as it is read. Without an `id` it is a notification: it is carried out and not answered.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request<'a> {
+    #[serde(borrow)]
+    pub jsonrpc: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub method: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub params: Option<&'a RawValue>,
+    /// The protocol number the sender speaks; a newer one than the daemon's is refused.
+    #[serde(default)]
+    pub protocol: Option<u32>,
+}
+
+/// A request as it is written.
+#[derive(Debug, Serialize)]
+pub struct RequestOut<'a, P: Serialize + ?Sized> {
+    pub jsonrpc: &'static str,
+    pub id: u64,
+    pub method: &'a str,
+    pub params: &'a P,
+}
+
+/// Whatever a daemon sends: the answer to a request, or a notification.
+#[derive(Debug, Deserialize)]
+pub struct Incoming<'a> {
+    #[serde(default)]
+    pub id: Option<u64>,
+    #[serde(borrow, default)]
+    pub result: Option<&'a RawValue>,
+    #[serde(default)]
+    pub error: Option<RpcError>,
+    #[serde(borrow, default)]
+    pub method: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub params: Option<&'a RawValue>,
+}
+
+/// `params` of a `progress` notification: how far the request `id` has come.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Progress {
+    pub id: u64,
+    pub done: u64,
+    pub total: u64,
+    /// What is counted, for example `bytes`.
+    pub unit: String,
+}

@@ -1,0 +1,126 @@
+//! A context that was saved.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::working_set::WorkingSet;
+
+/// The schema of the session files this version writes.
+pub const SESSION_SCHEMA: u32 = 2;
+
+/// Why a session was saved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Trigger {
+    ManualSave,
+    IdleTimeout,
+    ContextClear,
+    Shutdown,
+    Destroy,
+    Compact,
+    Restore,
+    Resume,
+    Import,
+}
+
+impl Trigger {
+    /// The name on the wire and in session files.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ManualSave => "manual_save",
+            Self::IdleTimeout => "idle_timeout",
+            Self::ContextClear => "context_clear",
+            Self::Shutdown => "shutdown",
+            Self::Destroy => "destroy",
+            Self::Compact => "compact",
+            Self::Restore => "restore",
+            Self::Resume => "resume",
+            Self::Import => "import",
+        }
+    }
+}
+
+/// Where a summary came from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum SummarySource {
+    /// Written by the agent's model.
+    Llm,
+    /// Taken from the conversation's own words.
+    Extractive,
+    /// Given by a person or brought along by an import.
+    Given,
+    #[default]
+    None,
+}
+
+impl SummarySource {
+    /// The name on the wire and in session files.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Llm => "llm",
+            Self::Extractive => "extractive",
+            Self::Given => "given",
+            Self::None => "none",
+        }
+    }
+}
+
+/// Tokens in and out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TokenPair {
+    pub input: u64,
+    pub output: u64,
+}
+
+/// Everything a session file says before its messages, in the order of the file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SessionHeader {
+    pub schema: u32,
+    pub id: Uuid,
+    /// `<YYYY-MM-DD>_<slug>`, unique within the agent; also the file's name.
+    pub session_id: String,
+    pub agent_id: Uuid,
+    pub agent_name: String,
+    pub description: Option<String>,
+    pub summary: Option<String>,
+    #[serde(default)]
+    pub summary_source: SummarySource,
+    pub saved_at: Timestamp,
+    pub started_at: Timestamp,
+    pub trigger: Trigger,
+    pub model: Option<String>,
+    pub message_count: u64,
+    pub query_count: u64,
+    pub token_estimate: u64,
+    #[serde(default)]
+    pub restoration_tokens: TokenPair,
+    pub parent_id: Option<Uuid>,
+    #[serde(default)]
+    pub tags: Vec<String>,
+    #[serde(default)]
+    pub working_set: WorkingSet,
+}
+
+/// A session as lists and answers show it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Session {
+    #[serde(flatten)]
+    pub header: SessionHeader,
+    /// The first characters of `id` that no other session has: 8, or more where two would be alike.
+    pub short_id: String,
+    pub file_path: String,
+    /// False when the file is gone or cannot be read.
+    pub available: bool,
+    /// Why the file cannot be read, where it cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corrupt: Option<String>,
+}

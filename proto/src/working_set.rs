@@ -1,0 +1,49 @@
+//! The compact state of a context: what stays in view when messages leave the window.
+
+use serde::{Deserialize, Serialize};
+
+/// Who put an item into the working set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum ItemSource {
+    Hand,
+    Model,
+    Rule,
+}
+
+/// One fact, decision, task, topic, file or conflict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Item {
+    pub id: String,
+    pub text: String,
+    pub source: ItemSource,
+    /// The message it was taken from.
+    #[serde(default)]
+    pub message_id: Option<String>,
+}
+
+/// Tokens the working set takes, and may take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TokenBudget {
+    pub used: u64,
+    pub limit: u64,
+}
+
+/// The compact state of a context.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WorkingSet {
+    pub background: Option<String>,
+    pub summary: Option<String>,
+    pub topics: Vec<Item>,
+    pub pinned_facts: Vec<Item>,
+    pub decisions: Vec<Item>,
+    pub open_tasks: Vec<Item>,
+    pub files_touched: Vec<Item>,
+    pub conflicts: Vec<Item>,
+    pub token_budget: TokenBudget,
+}
