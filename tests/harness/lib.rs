@@ -6,6 +6,7 @@ pub mod ctl;
 pub mod daemon;
 pub mod data;
 pub mod home;
+pub mod import;
 pub mod process;
 pub mod raw;
 pub mod rng;

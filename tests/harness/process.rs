@@ -34,8 +34,21 @@ pub fn is_running(pid: u32) -> bool {
 /// Where the process is not there.
 #[must_use]
 pub fn rss(pid: u32) -> u64 {
+    memory(pid, "VmRSS:")
+}
+
+/// The most resident memory `pid` ever had, in bytes.
+///
+/// # Panics
+/// Where the process is not there.
+#[must_use]
+pub fn peak_rss(pid: u32) -> u64 {
+    memory(pid, "VmHWM:")
+}
+
+fn memory(pid: u32, what: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the process's status");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("VmRSS");
+    let line = status.lines().find_map(|line| line.strip_prefix(what)).expect("the line");
     line.trim().trim_end_matches("kB").trim().parse::<u64>().expect("a number") * 1024
 }
 

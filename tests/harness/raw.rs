@@ -4,6 +4,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::Duration;
 
 use chorus_proto::frame;
 use serde_json::{Value, json};
@@ -43,6 +44,20 @@ impl Raw {
         let body = body.as_ref();
         let header = u32::try_from(body.len()).expect("a length").to_be_bytes();
         self.bytes(&[&header[..], body].concat());
+    }
+
+    /// Sends `body` up to `times` times, until the daemon takes no more.
+    ///
+    /// # Panics
+    /// Where the socket takes no time-out.
+    pub fn flood(&mut self, body: &str, times: usize) {
+        self.stream.set_write_timeout(Some(Duration::from_millis(300))).expect("a time-out");
+        let frame = [&u32::try_from(body.len()).expect("a length").to_be_bytes()[..], body.as_bytes()].concat();
+        for _ in 0..times {
+            if self.stream.write_all(&frame).is_err() {
+                break;
+            }
+        }
     }
 
     /// Says that nothing more will come.

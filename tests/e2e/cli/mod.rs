@@ -1,0 +1,6 @@
+//! The command line itself: statuses, shapes, pipes, and the daemon it starts.
+
+mod autostart;
+mod json;
+mod pipes;
+mod statuses;
