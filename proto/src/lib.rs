@@ -14,6 +14,7 @@ pub mod error;
 pub mod frame;
 pub mod message;
 pub mod methods;
+pub mod paths;
 pub mod rpc;
 pub mod session;
 pub mod working_set;

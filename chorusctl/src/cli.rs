@@ -1,0 +1,105 @@
+//! The command line: what is common to all verbs. The verbs are in [`crate::commands`]; their doc comments are
+//! the help.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser};
+
+use crate::commands::Command;
+use crate::ui::out::Format;
+use crate::ui::terminal::ColorWhen;
+
+const AFTER_HELP: &str = "\
+Examples:
+  chorusctl tour                                  see the whole story in ten seconds
+  chorusctl agent init atlas                      make an agent
+  chorusctl session import transcript.jsonl       bring a conversation along
+  chorusctl context history                       list what was saved
+  chorusctl context restore latest                go on where it stopped
+
+If no daemon runs, chorusctl starts one.";
+
+/// Talk to chorusd, which keeps the conversations of AI agents.
+#[derive(Debug, Parser)]
+#[command(name = "chorusctl", version, after_help = AFTER_HELP, propagate_version = false)]
+#[command(disable_help_subcommand = true, subcommand_required = true, arg_required_else_help = true)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options of every verb.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Global {
+    /// The agent that is meant [also: $CHORUS_AGENT, the current directory, `agent use`]
+    #[arg(long, global = true, value_name = "NAME")]
+    pub agent: Option<String>,
+    /// Shape of the output
+    #[arg(long, global = true, value_enum, default_value_t, hide_default_value = true)]
+    pub format: Format,
+    /// The same as --format json
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// The daemon's socket [also: $CHORUS_SOCKET]
+    #[arg(long, global = true, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+    /// Do not start a daemon where none runs
+    #[arg(long, global = true)]
+    pub no_autostart: bool,
+    /// Longest wait for the daemon, for example 10s
+    #[arg(long, global = true, value_name = "DURATION", value_parser = timeout)]
+    pub timeout: Option<Duration>,
+    /// When to use colours
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t, hide_default_value = true)]
+    pub color: ColorWhen,
+    /// Say nothing but errors and what was asked for
+    #[arg(long, global = true)]
+    pub quiet: bool,
+}
+
+impl Global {
+    /// The shape of the output, `--json` included.
+    #[must_use]
+    pub fn shape(&self) -> Format {
+        if self.json && self.format == Format::Text { Format::Json } else { self.format }
+    }
+}
+
+fn timeout(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(Duration::ZERO) => Err("a timeout is longer than nothing".to_owned()),
+        Ok(duration) => Ok(duration),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_tree_is_sound() {
+        let mut command = Cli::command();
+        command.build();
+        command.debug_assert();
+    }
+
+    #[test]
+    fn global_options_may_come_last() {
+        let cli = Cli::try_parse_from(["chorusctl", "context", "save", "before lunch", "--agent", "atlas", "--json"]);
+        let global = cli.map(|cli| cli.global).unwrap_or_default();
+        assert_eq!((global.agent.as_deref(), global.shape()), (Some("atlas"), Format::Json));
+    }
+
+    #[test]
+    fn a_timeout_of_nothing_is_refused() {
+        assert!(timeout("0s").is_err() && timeout("soon").is_err());
+        assert_eq!(timeout("1m 30s"), Ok(Duration::from_secs(90)));
+    }
+}

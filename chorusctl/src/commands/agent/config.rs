@@ -1,0 +1,56 @@
+//! `chorusctl agent config`.
+
+use chorus_proto::methods::agent::{Config, ConfigParams, ConfigResult};
+use serde_json::Value;
+
+use super::{init, show};
+use crate::app::App;
+use crate::error::Failure;
+use crate::ui::{Style, safe};
+
+/// Show or change an agent's settings
+///
+/// Without KEY all settings are shown, without VALUE the one. The key `name` renames the agent.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The agent
+    name: String,
+    /// The setting, for example idle_timeout
+    key: Option<String>,
+    /// Its new value; for system_prompt, @FILE reads it from a file
+    value: Option<String>,
+}
+
+/// Shows or changes them.
+///
+/// # Errors
+/// Why not.
+pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    let value = match (args.key.as_deref(), args.value) {
+        (Some("system_prompt"), Some(value)) => Some(init::text_or_file(value)?),
+        (_, value) => value,
+    };
+    let changed = value.is_some();
+    let params = ConfigParams { name: args.name, key: args.key.clone(), value: value.map(Value::String) };
+    app.answer::<Config>(&params, |app, result| match args.key.as_deref() {
+        Some(key) if changed => tell_change(app, key, &result),
+        Some(key) => {
+            let value = result.config.get(key).filter(|value| !value.is_null()).map(show::value_text);
+            match value {
+                Some(value) => writeln!(app.out, "{}", safe::clean(&value)),
+                None => Ok(()),
+            }
+        }
+        None => {
+            result.config.iter().try_for_each(|(key, value)| show::field(&mut app.out, key, &show::value_text(value)))
+        }
+    })
+}
+
+fn tell_change(app: &mut App, key: &str, result: &ConfigResult) -> Result<(), Failure> {
+    let short = |value: &Value| safe::one_line(&show::value_text(value)).chars().take(60).collect::<String>();
+    let new = result.config.get(key).map(short).unwrap_or_default();
+    let old = result.old.as_ref().filter(|old| !old.is_null()).map(|old| format!("{} → ", short(old)));
+    let line = format!("{}: {}{new}", app.out.paint(Style::Strong, &safe::one_line(key)), old.unwrap_or_default());
+    app.out.done(&line)
+}

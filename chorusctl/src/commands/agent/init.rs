@@ -1,0 +1,86 @@
+//! `chorusctl agent init`.
+
+use std::io::Read as _;
+
+use chorus_proto::methods::agent::{Init, InitParams};
+
+use crate::app::App;
+use crate::error::{Failure, plain};
+use crate::ui::{Style, safe};
+
+/// Make an agent, or revive one whose files were kept
+///
+/// The agent gets a directory with notes, sessions and a workspace under git. A directory that
+/// `agent destroy --keep-files` left is taken up again with everything in it.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Lower-case letters, digits, `-` and `_`; at most 64
+    name: String,
+    /// What the agent is told before everything else; @FILE reads it from a file
+    #[arg(long, value_name = "TEXT|@FILE")]
+    system_prompt: Option<String>,
+    /// Its model, as provider/model
+    #[arg(long)]
+    model: Option<String>,
+    /// Its permission profile: open, standard, locked, or one of the configuration
+    #[arg(long)]
+    permissions: Option<String>,
+    /// When its conversation is put away after the last message, for example 30m; 0 is never
+    #[arg(long, value_name = "DURATION")]
+    idle_timeout: Option<String>,
+}
+
+/// Makes the agent.
+///
+/// # Errors
+/// Why it was not made.
+pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    let params = InitParams {
+        name: args.name,
+        system_prompt: args.system_prompt.map(text_or_file).transpose()?,
+        model: args.model,
+        permissions: args.permissions,
+        idle_timeout: args.idle_timeout,
+    };
+    app.answer::<Init>(&params, |app, made| {
+        let verb = if made.revived { "revived" } else { "created" };
+        let line = format!("{verb} {}", app.out.paint(Style::Strong, &safe::one_line(&made.agent.name)));
+        app.out.done(&line)?;
+        if !app.out.quiet() {
+            writeln!(app.out, "  {}", safe::one_line(&made.agent.path))?;
+        }
+        Ok(())
+    })
+}
+
+/// `text`, or where it is `@FILE` what the file holds (`@-`: standard input; `@@` stands for one `@`).
+///
+/// # Errors
+/// [`Failure`] where the file cannot be read as text.
+pub fn text_or_file(text: String) -> Result<String, Failure> {
+    match text.strip_prefix('@') {
+        None => Ok(text),
+        Some(literal) if literal.starts_with('@') => Ok(literal.to_owned()),
+        Some("-") => {
+            let mut read = String::new();
+            match std::io::stdin().read_to_string(&mut read) {
+                Ok(_) => Ok(read),
+                Err(error) => Err(Failure::failed(format!("failed to read standard input: {}", plain(&error)))),
+            }
+        }
+        Some(file) => std::fs::read_to_string(file).map_err(|error| Failure::file(file, &error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_at_sign_names_a_file() -> Result<(), Failure> {
+        assert_eq!(text_or_file("be kind".to_owned())?, "be kind");
+        assert_eq!(text_or_file("@@home".to_owned())?, "@home");
+        assert_eq!(text_or_file("@/nowhere/at/all".to_owned()).map_err(|failure| failure.status()), Err(3));
+        Ok(())
+    }
+}

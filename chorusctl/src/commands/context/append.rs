@@ -1,0 +1,163 @@
+//! `chorusctl context append`.
+
+use std::io::{self, IsTerminal as _, Read as _};
+
+use chorus_proto::error::exit;
+use chorus_proto::frame::MAX_FRAME;
+use chorus_proto::methods::context::Append;
+use chorus_proto::{NewMessage, Role};
+use clap::ValueEnum;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::app::App;
+use crate::error::{Failure, plain};
+use crate::ui::words::count;
+
+/// Add messages without calling a model
+///
+/// The message is TEXT, or what standard input holds, exactly as it comes. With --jsonl every line is one message
+/// as a JSON object with `role`, `content` and the other fields of a message; all of them are added, or none.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The message; `-` or nothing reads standard input
+    #[arg(value_name = "TEXT|-")]
+    text: Option<String>,
+    /// Who says it
+    #[arg(long, value_enum, default_value_t, conflicts_with = "jsonl")]
+    role: Who,
+    /// Every line is one message as JSON
+    #[arg(long)]
+    jsonl: bool,
+    /// Name this addition: the same key again adds nothing and gives the first answer
+    #[arg(long)]
+    key: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum Who {
+    #[default]
+    User,
+    Assistant,
+    System,
+    ToolResult,
+}
+
+impl From<Who> for Role {
+    fn from(who: Who) -> Self {
+        match who {
+            Who::User => Self::User,
+            Who::Assistant => Self::Assistant,
+            Who::System => Self::System,
+            Who::ToolResult => Self::ToolResult,
+        }
+    }
+}
+
+/// The parameters of `context.append`, the messages as they came.
+#[derive(Debug, Serialize)]
+struct Params<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<Role>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    messages: Vec<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+}
+
+/// Adds them.
+///
+/// # Errors
+/// Why nothing was added.
+pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    let text = match args.text.filter(|text| text != "-") {
+        Some(text) => text,
+        None => standard_input()?,
+    };
+    let mut params = Params { agent: app.agent(), text: None, role: None, messages: Vec::new(), key: args.key };
+    if args.jsonl {
+        params.messages = messages(&text)?;
+    } else {
+        params.text = Some(&text);
+        params.role = Some(args.role.into());
+    }
+    app.answer::<Append>(&params, |app, result| {
+        let line = format!("appended {} ({} in the context)", count(result.appended, "message"), result.messages);
+        app.out.done(&line)
+    })
+}
+
+fn standard_input() -> Result<String, Failure> {
+    let mut stdin = io::stdin().lock();
+    if stdin.is_terminal() {
+        // Somebody sits there: say what is awaited instead of looking stuck.
+        crate::ui::Notes::new(Default::default()).line("type the message, then press Ctrl-D");
+    }
+    let mut bytes = Vec::new();
+    let read = stdin.by_ref().take(MAX_FRAME as u64 + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Failure::failed(format!("failed to read standard input: {}", plain(&error))))?;
+    if bytes.len() > MAX_FRAME {
+        return Err(Failure::usage("standard input is longer than 16 MiB, the most that one request holds")
+            .hint("add it in parts; whole transcripts go through: chorusctl session import FILE"));
+    }
+    if bytes.is_empty() {
+        return Err(Failure::new(exit::NOTHING_TO_DO, "standard input is empty: nothing to append")
+            .hint("chorusctl context append TEXT"));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        Failure::usage(format!("standard input is not UTF-8 (byte {})", error.utf8_error().valid_up_to() + 1))
+            .hint("transcripts in other encodings go through: chorusctl session import FILE")
+    })
+}
+
+/// One message a line; empty lines are passed over.
+fn messages(text: &str) -> Result<Vec<&RawValue>, Failure> {
+    let mut messages = Vec::new();
+    for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        // A list would be read as the fields in their order; nobody means that.
+        let line = if line.trim_start().starts_with('[') { "0" } else { line };
+        let wrong = |error: serde_json::Error| {
+            let error = error.to_string();
+            let error = error.split(" at line ").next().unwrap_or_default();
+            Failure::usage(format!("line {}: {error}; nothing was appended", at + 1))
+                .hint(r#"a line is one object such as {"role":"user","content":"hello"}"#)
+        };
+        // Read as a message to name the line that is none, sent as it came.
+        serde_json::from_str::<NewMessage>(line).map_err(wrong)?;
+        messages.push(serde_json::from_str(line).map_err(wrong)?);
+    }
+    if messages.is_empty() {
+        return Err(Failure::new(exit::NOTHING_TO_DO, "no messages: nothing to append"));
+    }
+    Ok(messages)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_sent_as_they_came() -> Result<(), Failure> {
+        let text = "{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"id\":\"a\",\"name\":\"n\",\"params\":{\"x\":1.10}}]}\n\n {\"content\":\"b\"}\r\n";
+        let read = messages(text)?;
+        assert_eq!(read.len(), 2);
+        assert!(read[0].get().ends_with("{\"x\":1.10}}]}"));
+        Ok(())
+    }
+
+    #[test]
+    fn a_bad_line_is_named() {
+        for bad in ["{", "[]", "\"text\"", "{\"role\":\"robot\"}", "{\"contents\":\"\"}", "{\"content\":1}"] {
+            let text = format!("{{}}\n\n{bad}\n");
+            let taken = messages(&text).map_err(|failure| (failure.status(), format!("{failure:?}")));
+            let Err((status, told)) = taken else { panic!("{bad} was taken") };
+            assert_eq!(status, exit::USAGE);
+            assert!(told.contains("line 3: ") && !told.contains("at line 1"), "{told}");
+        }
+    }
+}

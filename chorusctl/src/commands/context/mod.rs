@@ -1,0 +1,52 @@
+//! `chorusctl context`.
+
+use clap::Subcommand;
+
+use crate::app::App;
+use crate::error::Failure;
+
+pub mod append;
+pub mod clear;
+pub mod history;
+pub mod restore;
+pub mod save;
+pub mod show;
+
+/// Work with an agent's live conversation
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+#[command(defer = true)]
+enum Verb {
+    /// Add messages without calling a model
+    Append(append::Args),
+    /// Show the live conversation
+    Show(show::Args),
+    /// Save the conversation; it goes on
+    Save(save::Args),
+    /// Discard the live conversation
+    Clear(clear::Args),
+    /// List saved conversations, newest first
+    History(history::Args),
+    /// Put a saved conversation back as the live one
+    Restore(restore::Args),
+}
+
+/// Carries one of the verbs out.
+///
+/// # Errors
+/// Why it did not succeed.
+pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    match args.verb {
+        Verb::Append(args) => append::run(args, app),
+        Verb::Show(args) => show::run(args, app),
+        Verb::Save(args) => save::run(args, app),
+        Verb::Clear(args) => clear::run(args, app),
+        Verb::History(args) => history::run(args, app),
+        Verb::Restore(args) => restore::run(args, app),
+    }
+}

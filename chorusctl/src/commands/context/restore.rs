@@ -1,0 +1,45 @@
+//! `chorusctl context restore`.
+
+use chorus_proto::methods::context::{Restore, RestoreParams};
+
+use crate::app::App;
+use crate::commands::describe;
+use crate::error::Failure;
+use crate::ui::words::count;
+
+/// Put a saved conversation back as the live one
+///
+/// Unsaved messages of the live conversation are saved first, so nothing is lost. A session is `latest`,
+/// `latest~N`, a number of the last `history`, a session_id, a UUID, or a unique beginning of either.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The session
+    session: String,
+    /// Only the first N messages, cut back to where no tool call lacks its result
+    #[arg(long, value_name = "N")]
+    at: Option<u64>,
+    /// Do not save the live conversation first
+    #[arg(long)]
+    discard: bool,
+}
+
+/// Restores it.
+///
+/// # Errors
+/// Why it was not restored.
+pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    let params = RestoreParams { agent: app.agent(), session: args.session, at: args.at, discard: args.discard };
+    app.answer::<Restore>(&params, |app, result| {
+        for warning in &result.warnings {
+            app.notes.warning(warning);
+        }
+        if let Some(before) = &result.saved_first {
+            let line = format!("the live conversation was saved first: {}", describe::session(&app.out, before));
+            app.out.done(&line)?;
+        }
+        let session = describe::session(&app.out, &result.session);
+        let line = format!("restored {session}: {} in the context", count(result.messages, "message"));
+        app.out.done(&line)?;
+        describe::paragraph(&mut app.out, result.session.header.summary.as_deref().unwrap_or_default())
+    })
+}

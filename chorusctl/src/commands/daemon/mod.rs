@@ -1,0 +1,50 @@
+//! `chorusctl daemon`.
+
+use clap::Subcommand;
+
+use crate::app::App;
+use crate::error::Failure;
+
+mod gone;
+pub mod logs;
+pub mod restart;
+pub mod start;
+pub mod status;
+pub mod stop;
+mod tail;
+
+/// Start, stop and watch the daemon
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+#[command(defer = true)]
+enum Verb {
+    /// Start the daemon
+    Start(start::Args),
+    /// Save every conversation and stop the daemon
+    Stop(stop::Args),
+    /// Stop the daemon and start it again
+    Restart(restart::Args),
+    /// Tell whether the daemon runs
+    Status(status::Args),
+    /// Show what the daemon logged
+    Logs(logs::Args),
+}
+
+/// Carries one of the verbs out.
+///
+/// # Errors
+/// Why it did not succeed.
+pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    match args.verb {
+        Verb::Start(args) => start::run(args, app),
+        Verb::Stop(args) => stop::run(args, app),
+        Verb::Restart(args) => restart::run(args, app),
+        Verb::Status(args) => status::run(args, app),
+        Verb::Logs(args) => logs::run(args, app),
+    }
+}

@@ -1,0 +1,120 @@
+//! The end of a growing file, followed over its renaming.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+const PIECE: u64 = 64 * 1024;
+
+/// A file whose end is followed.
+#[derive(Debug)]
+pub struct Tail {
+    path: PathBuf,
+    file: File,
+    /// A line that has not ended yet.
+    begun: Vec<u8>,
+}
+
+impl Tail {
+    /// Opens the file and returns its last `lines` lines with it.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(path: &Path, lines: usize) -> io::Result<(Self, Vec<u8>)> {
+        let mut file = File::open(path)?;
+        let last = last_lines(&mut file, lines)?;
+        Ok((Self { path: path.to_owned(), file, begun: Vec::new() }, last))
+    }
+
+    /// Whole lines that came since, also those of a file that took its place.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn more(&mut self) -> io::Result<Vec<u8>> {
+        self.file.read_to_end(&mut self.begun)?;
+        if let Ok(current) = File::open(&self.path) {
+            let (old, new) = (self.file.metadata()?, current.metadata()?);
+            if (old.dev(), old.ino()) != (new.dev(), new.ino()) {
+                // What was written between the last look and the renaming.
+                self.file.read_to_end(&mut self.begun)?;
+                self.file = current;
+                self.file.read_to_end(&mut self.begun)?;
+            } else if new.len() < self.file.stream_position()? {
+                self.file.rewind()?;
+                self.file.read_to_end(&mut self.begun)?;
+            }
+        }
+        let whole = self.begun.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let rest = self.begun.split_off(whole);
+        Ok(std::mem::replace(&mut self.begun, rest))
+    }
+}
+
+/// The last lines of a file, read from its end; the file is left at its end.
+fn last_lines(file: &mut File, lines: usize) -> io::Result<Vec<u8>> {
+    let end = file.seek(SeekFrom::End(0))?;
+    let mut start = end;
+    let mut read = Vec::new();
+    loop {
+        // The line end that closes the last line starts no further one.
+        let ends = read.iter().rev().skip(1).filter(|byte| **byte == b'\n').count();
+        if ends >= lines || start == 0 {
+            break;
+        }
+        let length = PIECE.min(start);
+        start -= length;
+        file.seek(SeekFrom::Start(start))?;
+        let mut piece = Vec::new();
+        file.by_ref().take(length).read_to_end(&mut piece)?;
+        piece.append(&mut read);
+        read = piece;
+    }
+    file.seek(SeekFrom::Start(end))?;
+    let mut ends = read.iter().enumerate().rev().skip(1).filter(|(_, byte)| **byte == b'\n');
+    let first = lines.checked_sub(1).and_then(|before| ends.nth(before)).map_or(0, |(at, _)| at + 1);
+    Ok(read.split_off(first))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn only_the_last_lines_are_shown() -> io::Result<()> {
+        let directory = tempfile::tempdir()?;
+        let path = directory.path().join("log");
+        for (content, last) in
+            [("", ""), ("a\n", "a\n"), ("a\nb\nc\n", "b\nc\n"), ("a\nb\nc", "b\nc"), ("\n\n\n", "\n\n")]
+        {
+            std::fs::write(&path, content)?;
+            assert_eq!(String::from_utf8_lossy(&Tail::open(&path, 2)?.1), last, "{content:?}");
+        }
+        let long: String = (0..50_000).map(|number| format!("line {number}\n")).collect();
+        std::fs::write(&path, &long)?;
+        let (_, last) = Tail::open(&path, 20_000)?;
+        assert!(last.starts_with(b"line 30000\n") && last.ends_with(b"line 49999\n"));
+        Ok(())
+    }
+
+    #[test]
+    fn a_renamed_log_is_followed_into_the_new_one() -> io::Result<()> {
+        let directory = tempfile::tempdir()?;
+        let path = directory.path().join("log");
+        std::fs::write(&path, "one\n")?;
+        let (mut tail, _) = Tail::open(&path, 9)?;
+        let mut old = std::fs::OpenOptions::new().append(true).open(&path)?;
+        old.write_all(b"two\nthr")?;
+        assert_eq!(tail.more()?, b"two\n");
+        old.write_all(b"ee\n")?;
+        std::fs::rename(&path, directory.path().join("log.1"))?;
+        std::fs::write(&path, "four\n")?;
+        assert_eq!(tail.more()?, b"three\nfour\n");
+        assert_eq!(tail.more()?, b"");
+        std::fs::write(&path, "5\n")?;
+        assert_eq!(tail.more()?, b"5\n");
+        Ok(())
+    }
+}

@@ -1,0 +1,48 @@
+//! The verbs. One file each, named as its handler in the daemon; a verb is one line of the tree and one match arm.
+
+use clap::Subcommand;
+
+use crate::app::App;
+use crate::error::Failure;
+
+pub mod agent;
+pub mod context;
+pub mod daemon;
+pub mod describe;
+pub mod session;
+pub mod status;
+pub mod tour;
+pub mod transcript;
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+#[command(defer = true)]
+pub enum Command {
+    /// Make, list, choose and configure agents
+    Agent(agent::Args),
+    /// Work with an agent's live conversation
+    Context(context::Args),
+    /// Look at saved conversations, and bring others along
+    Session(session::Args),
+    /// Show the daemon and its agents
+    Status(status::Args),
+    /// Start, stop and watch the daemon
+    Daemon(daemon::Args),
+    /// See the whole story in ten seconds, in a home of its own
+    Tour(tour::Args),
+}
+
+/// Carries a command out.
+///
+/// # Errors
+/// Why it did not succeed.
+pub fn run(command: Command, app: &mut App) -> Result<(), Failure> {
+    match command {
+        Command::Agent(args) => agent::run(args, app),
+        Command::Context(args) => context::run(args, app),
+        Command::Session(args) => session::run(args, app),
+        Command::Status(args) => status::run(args, app),
+        Command::Daemon(args) => daemon::run(args, app),
+        Command::Tour(args) => tour::run(args, app),
+    }
+}

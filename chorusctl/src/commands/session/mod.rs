@@ -1,0 +1,37 @@
+//! `chorusctl session`.
+
+use clap::Subcommand;
+
+use crate::app::App;
+use crate::error::Failure;
+
+pub mod import;
+pub mod show;
+mod upload;
+
+/// Look at saved conversations, and bring others along
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+#[command(defer = true)]
+enum Verb {
+    /// Show a saved conversation
+    Show(show::Args),
+    /// Save conversations of other programs as sessions
+    Import(import::Args),
+}
+
+/// Carries one of the verbs out.
+///
+/// # Errors
+/// Why it did not succeed.
+pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    match args.verb {
+        Verb::Show(args) => show::run(args, app),
+        Verb::Import(args) => import::run(args, app),
+    }
+}

@@ -1,0 +1,106 @@
+//! `chorusctl status`. It is asked often, by people and by prompts of shells: no local time is shown here, because
+//! reading the time zone would take longer than everything else.
+
+use chorus_proto::Agent;
+use chorus_proto::methods::daemon::{DaemonInfo, Status, StatusParams, StatusResult};
+
+use crate::app::App;
+use crate::commands::describe;
+use crate::error::Failure;
+use crate::ui::words::{self, count};
+use crate::ui::{Cell, Column, Out, Style, Table, safe, time};
+
+/// Show the daemon and its agents
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Only this agent
+    #[arg(value_name = "AGENT", id = "only")]
+    agent: Option<String>,
+}
+
+/// Shows them.
+///
+/// # Errors
+/// Why there is nothing to show.
+pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    let agent = args.agent.or_else(|| app.global.agent.clone());
+    app.answer::<Status>(&StatusParams { agent }, |app, status| {
+        write(&mut app.out, &status)?;
+        if status.agents.is_empty() {
+            app.out.flush()?;
+            app.notes.line("no agents yet");
+            app.notes.hint("chorusctl agent init NAME");
+        }
+        Ok(())
+    })
+}
+
+/// `chorusd 0.1.0 · pid 4711 · up 3 h 12 min · 14 MiB`.
+#[must_use]
+pub fn line(out: &Out, daemon: &DaemonInfo) -> String {
+    format!(
+        "{} · pid {} · up {} · {} · {}",
+        out.paint(Style::Strong, &format!("chorusd {}", safe::one_line(&daemon.version))),
+        daemon.pid,
+        time::exact(daemon.uptime_s),
+        words::bytes(daemon.rss_bytes),
+        count(daemon.connections, "connection"),
+    )
+}
+
+fn write(out: &mut Out, status: &StatusResult) -> Result<(), Failure> {
+    let first = line(out, &status.daemon);
+    writeln!(out, "{first}")?;
+    writeln!(out, "home {}", safe::one_line(&status.daemon.home))?;
+    if status.tasks.running + status.tasks.finished > 0 {
+        writeln!(out, "tasks {} running, {} finished", status.tasks.running, status.tasks.finished)?;
+    }
+    if status.discord.connected {
+        writeln!(out, "Discord connected, {}", count(status.discord.guilds, "server"))?;
+    }
+    if status.models.available > 0 {
+        writeln!(out, "{} available", count(status.models.available, "model"))?;
+    }
+    if status.agents.is_empty() {
+        return Ok(());
+    }
+    out.text("\n")?;
+    let mut table = Table::new([
+        Column::new("AGENT"),
+        Column::new("STATE"),
+        Column::new("MESSAGES").right(),
+        Column::new("UNSAVED").right(),
+        Column::new("TOKENS").right(),
+        Column::new("ACTIVITY"),
+        Column::new("PUT AWAY"),
+        Column::new("LAST SESSION").flexible(),
+    ]);
+    for agent in &status.agents {
+        table.row(row(out, agent));
+    }
+    table.write(out)
+}
+
+fn row(out: &mut Out, agent: &Agent) -> Vec<Cell> {
+    let mut cells = vec![Cell::new(Style::Strong, safe::one_line(&agent.name)), describe::state(agent.state)];
+    match &agent.context {
+        None => cells.extend(std::iter::repeat_n(Cell::default(), 5)),
+        Some(context) => cells.extend([
+            context.messages.to_string().into(),
+            if context.unsaved == 0 { Cell::default() } else { context.unsaved.to_string().into() },
+            words::tokens(context.token_estimate).into(),
+            out.clock().ago(context.last_activity_at).into(),
+            context.idle_deadline_at.map_or_else(String::new, |at| format!("in {}", out.clock().until(at))).into(),
+        ]),
+    }
+    cells.push(match &agent.last_session {
+        None => Cell::default(),
+        Some(last) => {
+            let age = out.clock().ago(last.saved_at);
+            let subject = describe::subject(last.description.as_deref(), last.summary.as_deref());
+            let subject = if subject.is_empty() { safe::one_line(&last.session_id) } else { subject };
+            format!("{age}: {subject}").into()
+        }
+    });
+    cells
+}

@@ -1,0 +1,142 @@
+//! A conversation for reading.
+
+use std::collections::HashMap;
+
+use chorus_proto::{Message, Role};
+
+use crate::error::Failure;
+use crate::ui::{Out, Style, safe, text, words};
+
+/// Messages fetched at a time: the first lines appear at once, however long the conversation is.
+pub const PAGE: u64 = 500;
+
+const INDENT: usize = 4;
+/// Lines longer than this are hard to read, however wide the terminal is.
+const WIDEST: usize = 100;
+/// Lines of a tool's result, and of a call's parameters, that a terminal is shown.
+const RESULT_LINES: usize = 12;
+const CALL_LINES: usize = 3;
+
+/// Writes messages one after the other.
+#[derive(Debug)]
+pub struct Transcript {
+    number: u64,
+    date: String,
+    /// Names of the tools called last, by the call's id: results do not always bring a name.
+    called: HashMap<String, String>,
+}
+
+impl Transcript {
+    /// A transcript of which `before` messages are not shown.
+    #[must_use]
+    pub fn new(before: u64) -> Self {
+        Self { number: before, date: String::new(), called: HashMap::new() }
+    }
+
+    /// Writes one message.
+    ///
+    /// # Errors
+    /// [`Failure`] when standard output does not take it.
+    pub fn message(&mut self, out: &mut Out, message: &Message) -> Result<(), Failure> {
+        self.number += 1;
+        let date = out.clock().date(message.timestamp);
+        if date != self.date {
+            writeln!(out, "\n{}", out.paint(Style::Faint, &format!("── {date} ──")))?;
+            self.date = date;
+        }
+        self.heading(out, message)?;
+        if message.role == Role::ToolResult {
+            body(out, &message.content, "│ ", Some(RESULT_LINES))?;
+        } else {
+            body(out, &message.content, "", None)?;
+        }
+        for attachment in &message.attachments {
+            let size = attachment.size.map(|size| format!(" ({})", words::bytes(size))).unwrap_or_default();
+            body(out, &format!("+ {}{size}", attachment.name), "", None)?;
+        }
+        if !message.tool_calls.is_empty() {
+            self.called.clear();
+        }
+        for call in &message.tool_calls {
+            self.called.insert(call.id.clone(), call.name.clone());
+            let params = safe::one_line(call.params.get());
+            let params = if params == "{}" { String::new() } else { format!(" {params}") };
+            let name = safe::one_line(&call.name);
+            painted_body(out, &format!("→ {name}{params}"), Style::Tool, CALL_LINES)?;
+        }
+        Ok(())
+    }
+
+    fn heading(&mut self, out: &mut Out, message: &Message) -> Result<(), Failure> {
+        let (style, mut who) = match message.role {
+            Role::User => (Style::User, "user".to_owned()),
+            Role::Assistant => (Style::Assistant, "assistant".to_owned()),
+            Role::System => (Style::Strong, "system".to_owned()),
+            Role::ToolResult => {
+                let called = message.tool_call_id.as_ref().and_then(|id| self.called.get(id));
+                let name = message.name.as_ref().or(called).map(|name| format!(" of {}", safe::one_line(name)));
+                (Style::Tool, format!("result{}", name.unwrap_or_default()))
+            }
+        };
+        if let Some(author) = &message.author {
+            who = format!("{who} ({})", safe::one_line(&author.name));
+        }
+        let mut more = out.clock().time(message.timestamp);
+        if message.generated {
+            more.push_str(" · written by Chorus");
+        }
+        let failed = if message.is_error { format!(" {}", out.paint(Style::Bad, "failed")) } else { String::new() };
+        let number = self.number.to_string();
+        let line = format!(
+            "\n{} {}{failed} {}",
+            out.paint(Style::Faint, &format!("{number:>3}")),
+            out.paint(style, &who),
+            out.paint(Style::Faint, &format!("· {more}")),
+        );
+        writeln!(out, "{line}")
+    }
+}
+
+fn body(out: &mut Out, content: &str, mark: &str, most: Option<usize>) -> Result<(), Failure> {
+    let content = safe::clean(content.trim_end());
+    if content.is_empty() {
+        return Ok(());
+    }
+    let Some(width) = out.width() else {
+        return content.lines().try_for_each(|line| {
+            let line = format!("{:INDENT$}{mark}{line}", "");
+            writeln!(out, "{}", line.trim_end())
+        });
+    };
+    let lines = text::wrap(&content, room(width).saturating_sub(mark.chars().count()));
+    let shown = most.filter(|most| lines.len() > most + 1).unwrap_or(lines.len());
+    for line in &lines[..shown] {
+        let line = format!("{:INDENT$}{mark}{line}", "");
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    if shown < lines.len() {
+        let rest = format!("… {} more lines (shown where the output is not a terminal)", lines.len() - shown);
+        writeln!(out, "{:INDENT$}{mark}{}", "", out.paint(Style::Faint, &rest))?;
+    }
+    Ok(())
+}
+
+fn painted_body(out: &mut Out, content: &str, style: Style, most: usize) -> Result<(), Failure> {
+    let Some(width) = out.width() else { return writeln!(out, "{:INDENT$}{content}", "") };
+    let room = room(width);
+    let mut lines = text::wrap(content, room);
+    if lines.len() > most {
+        lines.truncate(most);
+        if let Some(last) = lines.last_mut() {
+            *last = format!("{}…", text::truncate(last, room - 1)).into();
+        }
+    }
+    for line in lines {
+        writeln!(out, "{:INDENT$}{}", "", out.paint(style, &line))?;
+    }
+    Ok(())
+}
+
+fn room(width: usize) -> usize {
+    width.min(WIDEST).saturating_sub(INDENT).max(10)
+}

@@ -1,0 +1,194 @@
+//! Why a command failed: one line that says what, one that says what to do, and the exit status.
+
+use std::borrow::Cow;
+use std::io;
+
+use chorus_proto::error::exit;
+use chorus_proto::{CallError, ErrorKind, RpcError};
+
+use crate::ui::Notes;
+
+/// A command that did not succeed. Commands return it; only `main` prints it and ends the process.
+#[derive(Debug)]
+pub struct Failure(Box<Reason>);
+
+#[derive(Debug)]
+enum Reason {
+    Said {
+        what: Cow<'static, str>,
+        hint: Option<Cow<'static, str>>,
+        status: u8,
+    },
+    /// Everything was told already.
+    Told {
+        status: u8,
+    },
+    /// Nobody reads standard output any more (`| head`): no failure of ours.
+    StdoutClosed,
+}
+
+impl Failure {
+    /// A failure that ends with `status`.
+    #[must_use]
+    pub fn new(status: u8, what: impl Into<Cow<'static, str>>) -> Self {
+        Self(Box::new(Reason::Said { what: what.into(), hint: None, status }))
+    }
+
+    /// Something did not work: exit status 1.
+    #[must_use]
+    pub fn failed(what: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(exit::FAILED, what)
+    }
+
+    /// The command line cannot be meant like this: exit status 2.
+    #[must_use]
+    pub fn usage(what: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(exit::USAGE, what)
+    }
+
+    /// No daemon, and none could be started: exit status 4.
+    #[must_use]
+    pub fn no_daemon(what: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(exit::NO_DAEMON, what)
+    }
+
+    /// Not allowed, or not confirmed: exit status 6.
+    #[must_use]
+    pub fn refused(what: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(exit::REFUSED, what)
+    }
+
+    /// A failure that was told when it happened.
+    #[must_use]
+    pub fn told(status: u8) -> Self {
+        Self(Box::new(Reason::Told { status }))
+    }
+
+    /// A file that cannot be read.
+    #[must_use]
+    pub fn file(name: &str, error: &io::Error) -> Self {
+        let what = format!("{name}: {}", plain(error));
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::new(exit::NOT_FOUND, what),
+            io::ErrorKind::PermissionDenied => Self::refused(what),
+            _ => Self::failed(what),
+        }
+    }
+
+    /// Standard output did not take what was written.
+    #[must_use]
+    pub fn stdout(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            Self(Box::new(Reason::StdoutClosed))
+        } else {
+            Self::failed(format!("failed to write the output: {}", plain(&error)))
+        }
+    }
+
+    /// Says what to do about it.
+    #[must_use]
+    pub fn hint(mut self, advice: impl Into<Cow<'static, str>>) -> Self {
+        if let Reason::Said { hint, .. } = &mut *self.0 {
+            *hint = Some(advice.into());
+        }
+        self
+    }
+
+    /// Puts `place` before what failed.
+    #[must_use]
+    pub fn at(mut self, place: &str) -> Self {
+        if let Reason::Said { what, .. } = &mut *self.0 {
+            *what = format!("{place}: {what}").into();
+        }
+        self
+    }
+
+    /// The exit status.
+    #[must_use]
+    pub fn status(&self) -> u8 {
+        match *self.0 {
+            Reason::Said { status, .. } | Reason::Told { status } => status,
+            Reason::StdoutClosed => exit::DONE,
+        }
+    }
+
+    /// Prints `error:` and `hint:`.
+    pub fn tell(&self, notes: Notes) {
+        if let Reason::Said { what, hint, .. } = &*self.0 {
+            notes.error(what);
+            if let Some(hint) = hint {
+                notes.hint(hint);
+            }
+        }
+    }
+}
+
+impl From<RpcError> for Failure {
+    fn from(error: RpcError) -> Self {
+        let kind = error.kind();
+        let failure = Self::new(kind.exit_status(), error.message);
+        match (error.data.and_then(|data| data.hint), kind) {
+            (Some(hint), _) => failure.hint(hint),
+            (None, ErrorKind::Unsupported) => {
+                failure.hint("the daemon may be of an older release: chorusctl daemon restart")
+            }
+            (None, ErrorKind::Internal) => failure.hint("chorusctl daemon logs"),
+            (None, _) => failure,
+        }
+    }
+}
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        const LOGS: &str = "chorusctl daemon logs; the request may have been carried out";
+        match error {
+            CallError::Rpc(error) => error.into(),
+            CallError::Malformed(error) => Self::failed(format!("the daemon's answer cannot be read: {error}"))
+                .hint("chorusctl and chorusd may be of different releases: chorusctl daemon restart"),
+            CallError::Io(error) => match error.kind() {
+                // Refused before anything was sent.
+                io::ErrorKind::InvalidInput => Self::usage(format!("the request is too long: {error}"))
+                    .hint("send it in parts; whole transcripts go through: chorusctl session import FILE"),
+                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                    Self::failed("the daemon did not answer in time").hint(LOGS)
+                }
+                io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
+                    Self::failed("the daemon went away before it answered").hint(LOGS)
+                }
+                _ => Self::failed(format!("connection to the daemon failed: {}", plain(&error))).hint(LOGS),
+            },
+        }
+    }
+}
+
+/// An error of the system without its number.
+#[must_use]
+pub fn plain(error: &io::Error) -> String {
+    let text = error.to_string();
+    let cut = text.rfind(" (os error ").unwrap_or(text.len());
+    let text = &text[..cut];
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_output_is_no_failure() {
+        assert_eq!(Failure::stdout(io::ErrorKind::BrokenPipe.into()).status(), exit::DONE);
+        assert_eq!(Failure::stdout(io::ErrorKind::StorageFull.into()).status(), exit::FAILED);
+    }
+
+    #[test]
+    fn errors_of_the_system_read_as_fragments() {
+        assert_eq!(plain(&io::Error::from_raw_os_error(2)), "no such file or directory");
+    }
+
+    #[test]
+    fn a_broken_connection_never_says_that_no_daemon_runs() {
+        let failure = Failure::from(CallError::Io(io::ErrorKind::UnexpectedEof.into()));
+        assert_eq!(failure.status(), exit::FAILED);
+    }
+}

@@ -1,0 +1,173 @@
+//! Standard output, held for the whole command: written in large pieces, flushed once.
+
+use std::fmt;
+use std::io::{self, IsTerminal as _, StdoutLock, Write as _};
+
+use clap::ValueEnum;
+use serde_json::value::RawValue;
+
+use super::paint::{Paint, Painted, Style};
+use super::safe;
+use super::terminal::{self, ColorWhen};
+use super::time::Clock;
+use crate::error::Failure;
+
+/// Shape of the output.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON value.
+    Json,
+    /// One JSON object a line, for lists.
+    Jsonl,
+}
+
+/// What is gathered before it is written.
+const PIECE: usize = 64 * 1024;
+
+/// Where results go.
+#[derive(Debug)]
+pub struct Out {
+    gathered: String,
+    /// `None` in tests of what is written.
+    stdout: Option<StdoutLock<'static>>,
+    format: Format,
+    paint: Paint,
+    terminal: bool,
+    /// Columns of the terminal; `None` where the output is not one and nothing is cut.
+    width: Option<usize>,
+    quiet: bool,
+    clock: Option<Clock>,
+}
+
+impl Out {
+    /// Takes standard output.
+    #[must_use]
+    pub fn new(format: Format, color: ColorWhen, quiet: bool) -> Self {
+        let stdout = io::stdout();
+        let terminal = stdout.is_terminal();
+        let text = format == Format::Text;
+        Self {
+            width: (terminal && text).then(|| terminal::columns(&stdout)),
+            gathered: String::new(),
+            stdout: Some(stdout.lock()),
+            format,
+            paint: Paint { on: text && color.decide(terminal) },
+            terminal,
+            quiet,
+            clock: None,
+        }
+    }
+
+    /// The shape asked for.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Columns to stay within, on a terminal.
+    #[must_use]
+    pub fn width(&self) -> Option<usize> {
+        self.width
+    }
+
+    /// True where only errors are to be told.
+    #[must_use]
+    pub fn quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// `text` in `style`.
+    #[must_use]
+    pub fn paint<'a>(&self, style: Style, text: &'a str) -> Painted<'a> {
+        self.paint.paint(style, text)
+    }
+
+    /// The clock of this command.
+    pub fn clock(&mut self) -> &Clock {
+        self.clock.get_or_insert_with(Clock::now)
+    }
+
+    /// For `write!` and `writeln!`.
+    ///
+    /// # Errors
+    /// [`Failure`] when standard output does not take it.
+    pub fn write_fmt(&mut self, text: fmt::Arguments<'_>) -> Result<(), Failure> {
+        // Writing to a String cannot fail.
+        let _ = fmt::Write::write_fmt(&mut self.gathered, text);
+        self.pass_on(PIECE)
+    }
+
+    /// Writes `text` as it is.
+    ///
+    /// # Errors
+    /// [`Failure`] when standard output does not take it.
+    pub fn text(&mut self, text: &str) -> Result<(), Failure> {
+        self.gathered.push_str(text);
+        self.pass_on(PIECE)
+    }
+
+    /// Tells that something was done, in one line; silent when asked to be quiet.
+    ///
+    /// # Errors
+    /// [`Failure`] when standard output does not take it.
+    pub fn done(&mut self, line: &str) -> Result<(), Failure> {
+        if self.quiet { Ok(()) } else { writeln!(self, "{line}") }
+    }
+
+    /// Writes JSON as it came.
+    ///
+    /// # Errors
+    /// [`Failure`] when standard output does not take it.
+    pub fn json(&mut self, json: &str) -> Result<(), Failure> {
+        if self.terminal { self.text(&safe::clean_json(json)) } else { self.text(json) }
+    }
+
+    /// Writes one JSON value and ends the line.
+    ///
+    /// # Errors
+    /// [`Failure`] when standard output does not take it.
+    pub fn json_line(&mut self, json: &RawValue) -> Result<(), Failure> {
+        self.json(json.get())?;
+        self.text("\n")
+    }
+
+    /// Sends what was written on its way.
+    ///
+    /// # Errors
+    /// [`Failure`] when standard output does not take it.
+    pub fn flush(&mut self) -> Result<(), Failure> {
+        self.pass_on(1)?;
+        self.stdout.as_mut().map_or(Ok(()), |stdout| stdout.flush().map_err(Failure::stdout))
+    }
+
+    fn pass_on(&mut self, at_least: usize) -> Result<(), Failure> {
+        let Some(stdout) = self.stdout.as_mut().filter(|_| self.gathered.len() >= at_least) else { return Ok(()) };
+        let written = stdout.write_all(self.gathered.as_bytes());
+        self.gathered.clear();
+        written.map_err(Failure::stdout)
+    }
+
+    /// An output whose text stays here, as on a terminal of `width` columns without colours.
+    #[cfg(test)]
+    pub(crate) fn captured(width: Option<usize>) -> Self {
+        Self {
+            gathered: String::new(),
+            stdout: None,
+            format: Format::Text,
+            paint: Paint { on: false },
+            terminal: width.is_some(),
+            width,
+            quiet: false,
+            clock: Some(Clock::for_tests()),
+        }
+    }
+
+    /// What a captured output holds.
+    #[cfg(test)]
+    pub(crate) fn written(&self) -> &str {
+        &self.gathered
+    }
+}

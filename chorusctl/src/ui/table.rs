@@ -1,0 +1,185 @@
+//! Aligned columns.
+
+use std::borrow::Cow;
+
+use super::out::Out;
+use super::paint::Style;
+use super::text;
+use crate::error::Failure;
+
+const GAP: usize = 2;
+/// No column is cut below this, however narrow the terminal.
+const NARROWEST: usize = 6;
+/// The column that gives way first is not cut below this while others can give.
+const FLEXIBLE_NARROWEST: usize = 24;
+
+/// A column.
+#[derive(Debug, Clone, Copy)]
+pub struct Column {
+    title: &'static str,
+    right: bool,
+    flexible: bool,
+}
+
+impl Column {
+    /// A column of text.
+    #[must_use]
+    pub fn new(title: &'static str) -> Self {
+        Self { title, right: false, flexible: false }
+    }
+
+    /// Aligned to the right, as numbers are.
+    #[must_use]
+    pub fn right(self) -> Self {
+        Self { right: true, ..self }
+    }
+
+    /// The first to be cut where the terminal is too narrow.
+    #[must_use]
+    pub fn flexible(self) -> Self {
+        Self { flexible: true, ..self }
+    }
+}
+
+/// One field of a table.
+#[derive(Debug, Clone, Default)]
+pub struct Cell {
+    text: Cow<'static, str>,
+    style: Style,
+}
+
+impl Cell {
+    /// A field in `style`. The text must be clean and of one line.
+    #[must_use]
+    pub fn new(style: Style, text: impl Into<Cow<'static, str>>) -> Self {
+        Self { text: text.into(), style }
+    }
+}
+
+impl<T: Into<Cow<'static, str>>> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Self::new(Style::Plain, text)
+    }
+}
+
+/// Rows under headings. A column that is empty in every row is left out.
+#[derive(Debug)]
+pub struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    /// An empty table.
+    #[must_use]
+    pub fn new(columns: impl Into<Vec<Column>>) -> Self {
+        Self { columns: columns.into(), rows: Vec::new() }
+    }
+
+    /// Adds a row; it has one cell a column.
+    pub fn row(&mut self, cells: impl Into<Vec<Cell>>) {
+        self.rows.push(cells.into());
+    }
+
+    /// Writes the table.
+    ///
+    /// # Errors
+    /// [`Failure`] when standard output does not take it.
+    pub fn write(&self, out: &mut Out) -> Result<(), Failure> {
+        let used: Vec<usize> = (0..self.columns.len())
+            .filter(|at| self.rows.iter().any(|row| row.get(*at).is_some_and(|cell| !cell.text.is_empty())))
+            .collect();
+        let widths = self.widths(&used, out.width());
+        let titles: Vec<Cell> = self.columns.iter().map(|column| Cell::new(Style::Strong, column.title)).collect();
+        for row in std::iter::once(&titles).chain(&self.rows) {
+            out.text(&self.line(row, &used, &widths, out))?;
+        }
+        Ok(())
+    }
+
+    fn line(&self, row: &[Cell], used: &[usize], widths: &[usize], out: &Out) -> String {
+        let mut line = String::new();
+        let mut plain = String::new();
+        let mut spaces = 0;
+        for (at, columns) in used.iter().zip(widths) {
+            let Some(cell) = row.get(*at) else { break };
+            let shown = text::truncate(&cell.text, *columns);
+            plain.clear();
+            text::pad(&mut plain, &shown, *columns, self.columns[*at].right);
+            // Colour is put around the text only, and no line ends with spaces.
+            let start = plain.len() - plain.trim_start_matches(' ').len();
+            let body = plain.trim_matches(' ');
+            if !body.is_empty() {
+                line.extend(std::iter::repeat_n(' ', spaces + start));
+                line.push_str(&out.paint(cell.style, body).to_string());
+                spaces = plain.len() - start - body.len() + GAP;
+            } else {
+                spaces += plain.len() + GAP;
+            }
+        }
+        line.push('\n');
+        line
+    }
+
+    fn widths(&self, used: &[usize], room: Option<usize>) -> Vec<usize> {
+        let mut widths: Vec<usize> = used
+            .iter()
+            .map(|at| {
+                let title = text::width(self.columns[*at].title);
+                let cells = self.rows.iter().filter_map(|row| row.get(*at)).map(|cell| text::width(&cell.text));
+                cells.fold(title, usize::max)
+            })
+            .collect();
+        let Some(room) = room else { return widths };
+        let gaps = GAP * used.len().saturating_sub(1);
+        let too_much = |widths: &[usize]| (widths.iter().sum::<usize>() + gaps).saturating_sub(room);
+        if let Some(flexible) = used.iter().position(|at| self.columns[*at].flexible) {
+            let give = too_much(&widths).min(widths[flexible].saturating_sub(FLEXIBLE_NARROWEST));
+            widths[flexible] -= give;
+        }
+        while too_much(&widths) > 0 {
+            match widths.iter_mut().max() {
+                Some(widest) if *widest > NARROWEST => *widest -= 1,
+                _ => break,
+            }
+        }
+        widths
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let mut table = Table::new([
+            Column::new("NAME"),
+            Column::new("MODEL"),
+            Column::new("N").right(),
+            Column::new("WHAT").flexible(),
+        ]);
+        table.row(["atlas".into(), "".into(), "47".into(), "moves the billing tables to the new schema".into()]);
+        table.row(["世界".into(), "".into(), "8".into(), "x".into()]);
+        table
+    }
+
+    #[test]
+    fn columns_line_up_and_empty_ones_go() -> Result<(), Failure> {
+        let mut out = Out::captured(Some(40));
+        table().write(&mut out)?;
+        assert_eq!(out.written(), "NAME    N  WHAT\natlas  47  moves the billing tables to…\n世界    8  x\n");
+        Ok(())
+    }
+
+    #[test]
+    fn a_pipe_cuts_nothing() {
+        assert_eq!(table().widths(&[0, 2, 3], None), [5, 2, 42]);
+    }
+
+    #[test]
+    fn the_flexible_column_gives_way_first() {
+        assert_eq!(table().widths(&[0, 2, 3], Some(40)), [5, 2, 29]);
+        assert_eq!(table().widths(&[0, 2, 3], Some(20)), [5, 2, 9]);
+        assert_eq!(table().widths(&[0, 2, 3], Some(10)), [5, 2, 6]);
+    }
+}

@@ -1,0 +1,50 @@
+//! What kind of place the output goes to.
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal as _};
+use std::os::fd::AsFd;
+
+use clap::ValueEnum;
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum ColorWhen {
+    /// On a terminal, unless NO_COLOR is set.
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+impl ColorWhen {
+    /// Whether output to a terminal, or not, is coloured.
+    #[must_use]
+    pub fn decide(self, terminal: bool) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Never => false,
+            Self::Auto => terminal && unset("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
+        }
+    }
+}
+
+fn unset(name: &str) -> bool {
+    std::env::var_os(name).is_none_or(|value| value.is_empty())
+}
+
+/// Columns of the terminal: what COLUMNS says, else what the terminal says, else 80.
+#[must_use]
+pub fn columns(terminal: impl AsFd) -> usize {
+    let told = std::env::var_os("COLUMNS").map(OsString::into_string).and_then(Result::ok);
+    told.and_then(|columns| columns.parse().ok())
+        .or_else(|| rustix::termios::tcgetwinsize(terminal).ok().map(|size| usize::from(size.ws_col)))
+        .filter(|columns| *columns > 0)
+        .unwrap_or(80)
+        .max(20)
+}
+
+/// True where a question can be asked and answered.
+#[must_use]
+pub fn interactive() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}

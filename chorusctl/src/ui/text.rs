@@ -1,0 +1,133 @@
+//! Text measured in terminal columns: cut, padded and wrapped.
+
+use std::borrow::Cow;
+
+use unicode_segmentation::UnicodeSegmentation as _;
+use unicode_width::UnicodeWidthStr as _;
+
+/// Columns that `text` takes on a terminal.
+#[must_use]
+pub fn width(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.width() }
+}
+
+/// `text` in at most `max` columns; what was cut is told by `…`.
+#[must_use]
+pub fn truncate(text: &str, max: usize) -> Cow<'_, str> {
+    if width(text) <= max {
+        return Cow::Borrowed(text);
+    }
+    let Some(room) = max.checked_sub(1) else { return Cow::Borrowed("") };
+    let mut cut = String::from(fitting(text, room).0.trim_end());
+    cut.push('…');
+    Cow::Owned(cut)
+}
+
+/// Appends `text` and the spaces that make it `columns` wide.
+pub fn pad(line: &mut String, text: &str, columns: usize, right: bool) {
+    let spaces = columns.saturating_sub(width(text));
+    if right {
+        line.extend(std::iter::repeat_n(' ', spaces));
+    }
+    line.push_str(text);
+    if !right {
+        line.extend(std::iter::repeat_n(' ', spaces));
+    }
+}
+
+/// Breaks `text` into lines of at most `max` columns, at spaces where there are any. The lines it has stay; a
+/// continued line keeps the indentation of its beginning.
+#[must_use]
+pub fn wrap(text: &str, max: usize) -> Vec<Cow<'_, str>> {
+    let mut lines = Vec::new();
+    for line in text.split('\n') {
+        wrap_line(line, max.max(1), &mut lines);
+    }
+    lines
+}
+
+fn wrap_line<'a>(line: &'a str, max: usize, lines: &mut Vec<Cow<'a, str>>) {
+    if width(line) <= max && !line.contains('\t') {
+        return lines.push(Cow::Borrowed(line));
+    }
+    let line = line.replace('\t', "    ");
+    let indent = line.len() - line.trim_start_matches(' ').len();
+    // An indentation that leaves no room is not kept.
+    let indent = if indent * 2 > max { 0 } else { indent };
+    let mut rest = line.as_str();
+    let mut first = true;
+    while !rest.is_empty() {
+        let hang = if first { 0 } else { indent };
+        let (fits, _) = fitting(rest, max - hang);
+        let cut = match fits.rfind(' ') {
+            _ if fits.len() == rest.len() => rest.len(),
+            // A space directly behind is a fine place, too.
+            _ if rest[fits.len()..].starts_with(' ') => fits.len(),
+            Some(space) if !fits[..space].trim().is_empty() => space,
+            // Nothing but one long word, or a single character wider than the room.
+            _ if fits.is_empty() => rest.graphemes(true).next().map_or(rest.len(), str::len),
+            _ => fits.len(),
+        };
+        let mut shown = " ".repeat(hang);
+        shown.push_str(rest[..cut].trim_end());
+        lines.push(Cow::Owned(shown));
+        rest = rest[cut..].trim_start_matches(' ');
+        first = false;
+    }
+    if first {
+        lines.push(Cow::Borrowed(""));
+    }
+}
+
+/// The longest beginning of `text` that fits into `max` columns, and its width.
+fn fitting(text: &str, max: usize) -> (&str, usize) {
+    let mut used = 0;
+    for (at, grapheme) in text.grapheme_indices(true) {
+        let wide = width(grapheme);
+        if used + wide > max {
+            return (&text[..at], used);
+        }
+        used += wide;
+    }
+    (text, used)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_characters_count_twice() {
+        assert_eq!((width("abc"), width("你好"), width("👩‍👧")), (3, 4, 2));
+    }
+
+    #[test]
+    fn truncation_never_exceeds_the_room() {
+        assert_eq!(truncate("hello", 5), "hello");
+        assert_eq!(truncate("hello world", 7), "hello…");
+        assert_eq!(truncate("你好世界", 5), "你好…");
+        assert_eq!(truncate("你好世界", 4), "你…");
+        assert_eq!(truncate("family 👩‍👧 here", 9), "family…");
+        assert_eq!(truncate("abc", 0), "");
+    }
+
+    #[test]
+    fn padding_looks_at_columns() {
+        let mut line = String::new();
+        pad(&mut line, "你", 4, false);
+        pad(&mut line, "7", 3, true);
+        assert_eq!(line, "你    7");
+    }
+
+    #[test]
+    fn wrapping_breaks_at_spaces_and_keeps_indentation() {
+        assert_eq!(wrap("the quick brown fox", 10), ["the quick", "brown fox"]);
+        assert_eq!(wrap("  - one two three", 9), ["  - one", "  two", "  three"]);
+        assert_eq!(wrap("abcdefgh", 3), ["abc", "def", "gh"]);
+        assert_eq!(wrap("a\n\nb", 9), ["a", "", "b"]);
+        assert_eq!(wrap("你好世界", 5), ["你好", "世界"]);
+        assert_eq!(wrap("你", 1), ["你"]);
+        assert_eq!(wrap("\tx", 20), ["    x"]);
+        assert_eq!(wrap("     ", 3), [""]);
+    }
+}

@@ -1,0 +1,134 @@
+//! Times for people. The time zone is read only when a local time is shown: it costs more than the rest of a
+//! short command.
+
+use std::cell::OnceCell;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// The present, and the time zone once it is needed.
+#[derive(Debug)]
+pub struct Clock {
+    now: Timestamp,
+    zone: OnceCell<TimeZone>,
+}
+
+impl Clock {
+    /// A clock that stands at the present.
+    #[must_use]
+    pub fn now() -> Self {
+        Self { now: Timestamp::now(), zone: OnceCell::new() }
+    }
+
+    /// The clock of tests: one o'clock on 2026-11-21, in UTC.
+    #[cfg(test)]
+    pub(crate) fn for_tests() -> Self {
+        let now = "2026-11-21T13:00:00Z".parse().unwrap_or_default();
+        Self { now, zone: OnceCell::from(TimeZone::UTC) }
+    }
+
+    /// Local date and time, for example `2026-11-21 14:03`.
+    #[must_use]
+    pub fn local(&self, time: Timestamp) -> String {
+        self.format(time, "%Y-%m-%d %H:%M")
+    }
+
+    /// Local date.
+    #[must_use]
+    pub fn date(&self, time: Timestamp) -> String {
+        self.format(time, "%Y-%m-%d")
+    }
+
+    /// Local time of the day, for example `14:03`.
+    #[must_use]
+    pub fn time(&self, time: Timestamp) -> String {
+        self.format(time, "%H:%M")
+    }
+
+    fn format(&self, time: Timestamp, format: &str) -> String {
+        let zone = self.zone.get_or_init(TimeZone::system);
+        time.to_zoned(zone.clone()).strftime(format).to_string()
+    }
+
+    /// How long ago, for example `3 min ago`.
+    #[must_use]
+    pub fn ago(&self, time: Timestamp) -> String {
+        match self.now.as_second() - time.as_second() {
+            // Clocks are set; a second from tomorrow is no reason for a stir.
+            ..10 => "just now".to_owned(),
+            seconds => format!("{} ago", rough(seconds.unsigned_abs())),
+        }
+    }
+
+    /// How long until `time`, for example `27 min`.
+    #[must_use]
+    pub fn until(&self, time: Timestamp) -> String {
+        match time.as_second() - self.now.as_second() {
+            ..=0 => "now".to_owned(),
+            seconds => rough(seconds.unsigned_abs()),
+        }
+    }
+}
+
+/// A duration in its largest unit, rounded down.
+#[must_use]
+pub fn rough(seconds: u64) -> String {
+    const MINUTE: u64 = 60;
+    const HOUR: u64 = 60 * MINUTE;
+    const DAY: u64 = 24 * HOUR;
+    let (count, unit) = match seconds {
+        ..MINUTE => (seconds, "s"),
+        MINUTE..HOUR => (seconds / MINUTE, "min"),
+        HOUR..DAY => (seconds / HOUR, "h"),
+        DAY.. if seconds < 60 * DAY => (seconds / DAY, if seconds < 2 * DAY { "day" } else { "days" }),
+        _ if seconds < 730 * DAY => (seconds / (30 * DAY), "months"),
+        _ => (seconds / (365 * DAY), "years"),
+    };
+    format!("{count} {unit}")
+}
+
+/// A duration in its two largest units, for example `3 h 12 min`.
+#[must_use]
+pub fn exact(seconds: u64) -> String {
+    let units = [("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)];
+    let first = units.iter().position(|(_, size)| seconds >= *size).unwrap_or(units.len() - 1);
+    let (name, size) = units[first];
+    let mut text = format!("{} {name}", seconds / size);
+    if let Some((name, smaller)) = units.get(first + 1) {
+        let rest = seconds % size / smaller;
+        if rest > 0 {
+            text.push_str(&format!(" {rest} {name}"));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_grow_their_units() {
+        let shown = [0, 59, 60, 3_599, 3_600, 86_399, 86_400, 172_800, 5_184_000, 63_072_000].map(rough);
+        assert_eq!(shown, ["0 s", "59 s", "1 min", "59 min", "1 h", "23 h", "1 day", "2 days", "2 months", "2 years"]);
+    }
+
+    #[test]
+    fn uptime_has_two_units() {
+        assert_eq!(
+            [0, 59, 61, 3_600, 11_520, 90_000].map(exact),
+            ["0 s", "59 s", "1 min 1 s", "1 h", "3 h 12 min", "1 d 1 h"]
+        );
+    }
+
+    #[test]
+    fn ages_are_told_from_the_present() {
+        let clock = Clock { now: Timestamp::UNIX_EPOCH, zone: OnceCell::from(TimeZone::UTC) };
+        let at = |second| Timestamp::from_second(second).unwrap_or_default();
+        assert_eq!(clock.ago(at(-200)), "3 min ago");
+        assert_eq!(clock.ago(at(5)), "just now");
+        assert_eq!(clock.until(at(1_700)), "28 min");
+        assert_eq!(clock.until(at(-1)), "now");
+        assert_eq!(clock.local(at(3_600)), "1970-01-01 01:00");
+    }
+}

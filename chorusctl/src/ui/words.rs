@@ -1,0 +1,51 @@
+//! Numbers in sentences.
+
+/// `1 message`, `2 messages`.
+#[must_use]
+pub fn count(number: u64, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
+/// A number of tokens, rounded: `950`, `~12k`, `~1.2M`.
+#[must_use]
+pub fn tokens(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..10_000 => format!("~{}.{}k", number / 1_000, number % 1_000 / 100),
+        10_000..1_000_000 => format!("~{}k", number / 1_000),
+        _ => format!("~{}.{}M", number / 1_000_000, number % 1_000_000 / 100_000),
+    }
+}
+
+/// A number of bytes, rounded: `512 B`, `14 MiB`.
+#[must_use]
+pub fn bytes(number: u64) -> String {
+    let units = ["KiB", "MiB", "GiB", "TiB"];
+    let Some(power) = number.checked_ilog2().map(|bits| bits / 10).filter(|power| *power > 0) else {
+        return format!("{number} B");
+    };
+    let power = power.min(4);
+    let scaled = number * 10 / (1 << (10 * power.min(5)));
+    let unit = units[power as usize - 1];
+    if scaled < 100 { format!("{}.{} {unit}", scaled / 10, scaled % 10) } else { format!("{} {unit}", scaled / 10) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_singular() {
+        assert_eq!((count(0, "message"), count(1, "message")), ("0 messages".into(), "1 message".into()));
+    }
+
+    #[test]
+    fn tokens_are_rounded() {
+        assert_eq!([999, 1_234, 47_999, 1_250_000].map(tokens), ["999", "~1.2k", "~47k", "~1.2M"]);
+    }
+
+    #[test]
+    fn bytes_have_binary_units() {
+        assert_eq!([0, 1_023, 1_536, 14 << 20, 3 << 40].map(bytes), ["0 B", "1023 B", "1.5 KiB", "14 MiB", "3.0 TiB"]);
+    }
+}

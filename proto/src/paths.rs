@@ -1,0 +1,144 @@
+//! Where an instance of Chorus lives. `chorusd` and `chorusctl` must agree on it, so the rule is here, once.
+//!
+//! A set `CHORUS_HOME` isolates a whole instance: its socket and its configuration lie inside. An empty variable
+//! counts as unset.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The places of one instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Places {
+    pub home: PathBuf,
+    pub socket: PathBuf,
+    pub config: PathBuf,
+}
+
+/// Neither `CHORUS_HOME` nor a home directory of the user is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoHome;
+
+impl std::fmt::Display for NoHome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("no home directory is known: set CHORUS_HOME")
+    }
+}
+
+impl std::error::Error for NoHome {}
+
+/// Finds the places. `env` looks a variable up, `home_dir` is the user's, `config_dir` the platform's directory for
+/// configuration (`home_dir/.config` where it is not known).
+///
+/// # Errors
+/// [`NoHome`].
+pub fn places(
+    socket_flag: Option<&Path>,
+    env: impl Fn(&str) -> Option<OsString>,
+    home_dir: Option<&Path>,
+    config_dir: Option<&Path>,
+) -> Result<Places, NoHome> {
+    let path = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let chorus_home = path("CHORUS_HOME");
+    let home = match (&chorus_home, home_dir) {
+        (Some(home), _) => home.clone(),
+        (None, Some(user)) => user.join(".chorus-agents"),
+        (None, None) => return Err(NoHome),
+    };
+    // A runtime directory must be absolute to count (XDG Base Directory Specification).
+    let runtime = || path("XDG_RUNTIME_DIR").filter(|dir| dir.is_absolute());
+    let socket = if let Some(given) = socket_flag {
+        given.to_path_buf()
+    } else if let Some(given) = path("CHORUS_SOCKET") {
+        given
+    } else if let (None, Some(runtime)) = (&chorus_home, runtime()) {
+        runtime.join("chorus/chorusd.sock")
+    } else {
+        home.join("run/chorusd.sock")
+    };
+    let config = if let Some(given) = path("CHORUS_CONFIG") {
+        given
+    } else if let Some(home) = &chorus_home {
+        home.join("config.toml")
+    } else if let Some(dir) = config_dir {
+        dir.join("chorus/config.toml")
+    } else {
+        home_dir.ok_or(NoHome)?.join(".config/chorus/config.toml")
+    };
+    Ok(Places { home, socket, config })
+}
+
+impl Places {
+    /// The same places as absolute paths, so that they hold in any working directory.
+    ///
+    /// # Errors
+    /// Where the working directory is needed and cannot be told.
+    pub fn absolute(self) -> io::Result<Self> {
+        Ok(Self {
+            home: std::path::absolute(self.home)?,
+            socket: std::path::absolute(self.socket)?,
+            config: std::path::absolute(self.config)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find(flag: Option<&str>, vars: &[(&str, &str)], home: Option<&str>) -> Result<[String; 3], NoHome> {
+        let env = |name: &str| vars.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value));
+        let places = places(flag.map(Path::new), env, home.map(Path::new), Some(Path::new("/u/.config")))?;
+        Ok([places.home, places.socket, places.config].map(|path| path.display().to_string()))
+    }
+
+    fn known(paths: [&str; 3]) -> Result<[String; 3], NoHome> {
+        Ok(paths.map(str::to_owned))
+    }
+
+    #[test]
+    fn without_variables_everything_is_under_the_users_home() {
+        assert_eq!(
+            find(None, &[], Some("/u")),
+            known(["/u/.chorus-agents", "/u/.chorus-agents/run/chorusd.sock", "/u/.config/chorus/config.toml"])
+        );
+        assert_eq!(find(None, &[], None), Err(NoHome));
+    }
+
+    #[test]
+    fn chorus_home_isolates_the_instance() {
+        let vars = [("CHORUS_HOME", "/h"), ("XDG_RUNTIME_DIR", "/run/user/7")];
+        assert_eq!(find(None, &vars, Some("/u")), known(["/h", "/h/run/chorusd.sock", "/h/config.toml"]));
+        assert_eq!(find(None, &vars, None), known(["/h", "/h/run/chorusd.sock", "/h/config.toml"]));
+    }
+
+    #[test]
+    fn the_runtime_directory_holds_the_socket_of_the_default_instance() {
+        let places = |dir| find(None, &[("XDG_RUNTIME_DIR", dir)], Some("/u")).map(|found| found[1].clone());
+        assert_eq!(places("/run/user/7").as_deref(), Ok("/run/user/7/chorus/chorusd.sock"));
+        assert_eq!(places("run/user/7").as_deref(), Ok("/u/.chorus-agents/run/chorusd.sock"));
+        assert_eq!(places("").as_deref(), Ok("/u/.chorus-agents/run/chorusd.sock"));
+    }
+
+    #[test]
+    fn the_flag_wins_over_the_variable_and_that_over_the_home() {
+        let vars = [("CHORUS_HOME", "/h"), ("CHORUS_SOCKET", "/s.sock"), ("CHORUS_CONFIG", "/c.toml")];
+        assert_eq!(find(Some("/f.sock"), &vars, None), known(["/h", "/f.sock", "/c.toml"]));
+        assert_eq!(find(None, &vars, None), known(["/h", "/s.sock", "/c.toml"]));
+    }
+
+    #[test]
+    fn an_empty_variable_counts_as_unset() {
+        let vars = [("CHORUS_HOME", ""), ("CHORUS_SOCKET", ""), ("CHORUS_CONFIG", ""), ("XDG_RUNTIME_DIR", "/r")];
+        assert_eq!(
+            find(None, &vars, Some("/u")),
+            known(["/u/.chorus-agents", "/r/chorus/chorusd.sock", "/u/.config/chorus/config.toml"])
+        );
+    }
+
+    #[test]
+    fn without_a_platform_directory_configuration_is_in_dot_config() {
+        let found = places(None, |_| None, Some(Path::new("/u")), None).map(|places| places.config);
+        assert_eq!(found, Ok(PathBuf::from("/u/.config/chorus/config.toml")));
+    }
+}
