@@ -1,0 +1,203 @@
+//! The task of one active agent: takes requests and completions, asks the state what to do, and does it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use futures_util::future::{BoxFuture, FutureExt as _};
+use futures_util::stream::{FuturesOrdered, FuturesUnordered};
+use tokio::sync::{mpsc, oneshot};
+use uuid::Uuid;
+
+use super::effect::{Append, Effect};
+use super::event::{Event, Journalled, Reply, Request, RequestId, Verb};
+use super::registry::Registry;
+use super::state::State;
+use super::{Facts, load, save};
+use crate::failure::{Failure, Result};
+use crate::store::journal::{self, Head, NewHead};
+
+/// A request on its way to an actor.
+#[derive(Debug)]
+pub struct Letter {
+    pub verb: Verb,
+    /// Said by a caller that has taken the agent out of the directory already.
+    pub facts: Option<Arc<Facts>>,
+    pub reply: oneshot::Sender<Result<Answer>>,
+}
+
+/// A reply, and for [`Verb::Hold`] what keeps the agent held: it is let go when this is dropped.
+#[derive(Debug)]
+pub struct Answer {
+    pub reply: Reply,
+    pub hold: Option<oneshot::Sender<()>>,
+}
+
+/// One active agent.
+#[derive(Debug)]
+pub struct Actor {
+    agent: Uuid,
+    state: State,
+    mailbox: mpsc::Receiver<Letter>,
+    registry: Arc<Registry>,
+    replies: HashMap<RequestId, oneshot::Sender<Result<Answer>>>,
+    next_request: RequestId,
+    /// Appends under way, in order.
+    appends: FuturesOrdered<BoxFuture<'static, Event>>,
+    /// Everything else under way.
+    work: FuturesUnordered<BoxFuture<'static, Event>>,
+}
+
+impl Actor {
+    pub fn new(agent: Uuid, mailbox: mpsc::Receiver<Letter>, registry: Arc<Registry>) -> Self {
+        Self {
+            agent,
+            state: State::default(),
+            mailbox,
+            registry,
+            replies: HashMap::new(),
+            next_request: 0,
+            appends: FuturesOrdered::new(),
+            work: FuturesUnordered::new(),
+        }
+    }
+
+    /// Runs until the agent has nothing going on. `head`: the context to read back first.
+    pub async fn run(mut self, head: Option<Head>) {
+        if let Some(head) = head {
+            self.state = load::state(&self.registry.store, &self.registry.home, &head).await;
+        }
+        loop {
+            tokio::select! {
+                biased;
+                Some(event) = self.appends.next() => self.step(event),
+                Some(event) = self.work.next() => self.step(event),
+                letter = self.mailbox.recv(), if self.state.accepts() => match letter {
+                    Some(letter) => self.take(letter),
+                    None => return,
+                },
+                else => return,
+            }
+            if self.state.is_empty() && self.registry.retire(self.agent, &self.mailbox) {
+                return;
+            }
+        }
+    }
+
+    fn take(&mut self, letter: Letter) {
+        let Some(facts) = letter.facts.or_else(|| self.registry.directory.by_id(self.agent).map(|e| e.facts.clone()))
+        else {
+            let _ = letter.reply.send(Err(Failure::new(
+                chorus_proto::ErrorKind::AgentNotFound,
+                "the agent was destroyed in the meantime",
+            )));
+            return;
+        };
+        let id = self.next_request;
+        self.next_request += 1;
+        self.replies.insert(id, letter.reply);
+        let now = self.registry.clock.now();
+        let fresh = self.registry.store.journal.reserve();
+        self.step(Event::Request(Box::new(Request { id, facts, now, fresh, verb: letter.verb })));
+    }
+
+    fn step(&mut self, event: Event) {
+        let effects = self.state.handle(event);
+        // Whoever hears the answer must find the numbers that go with it.
+        self.registry.publish(self.agent, self.state.context());
+        for effect in effects {
+            self.carry_out(effect);
+        }
+    }
+
+    fn carry_out(&mut self, effect: Effect) {
+        let store = &self.registry.store;
+        match effect {
+            Effect::Append(append) => {
+                let done = store.journal.append(to_journal(*append));
+                self.appends.push_back(done.map(|result| Event::Appended(result.map(from_journal))).boxed());
+            }
+            Effect::Write(draft) => {
+                let store = store.clone();
+                // A task of its own: writing must go on when this one has other things to do.
+                let task = tokio::spawn(async move { save::save(&store, *draft).await.map(Box::new) });
+                let written =
+                    task.map(|ended| Event::Written(ended.unwrap_or_else(|e| Err(Failure::internal(e.to_string())))));
+                self.work.push(written.boxed());
+            }
+            Effect::End(context) => {
+                let ended = store.journal.end(context);
+                let registry = self.registry.clone();
+                let ended = async move {
+                    let result = ended.await;
+                    if result.is_ok() {
+                        registry.trim(context);
+                    }
+                    Event::Ended(result)
+                };
+                self.work.push(ended.boxed());
+            }
+            Effect::Replace { old, new, session, totals } => {
+                let context = new.context;
+                let head = NewHead {
+                    agent: new.agent,
+                    started_at: new.started_at,
+                    idle_deadline_at: new.idle_deadline_at,
+                    parent: new.parent,
+                };
+                let replaced = store.journal.replace(old, context, head, session, totals);
+                let registry = self.registry.clone();
+                let replaced = async move {
+                    let result = replaced.await;
+                    if let (Ok(()), Some(old)) = (&result, old) {
+                        registry.trim(old);
+                    }
+                    Event::Replaced(result)
+                };
+                self.work.push(replaced.boxed());
+            }
+            Effect::Materialise { context, messages } => {
+                let done = store.journal.materialise(context, messages);
+                self.work.push(done.map(Event::Materialised).boxed());
+            }
+            Effect::Reply(request, result) => self.reply(request, result),
+        }
+    }
+
+    fn reply(&mut self, request: RequestId, result: Result<Reply>) {
+        let Some(reply) = self.replies.remove(&request) else { return };
+        let mut hold = None;
+        if matches!(result, Ok(Reply::Held)) {
+            let (guard, dropped) = oneshot::channel::<()>();
+            hold = Some(guard);
+            self.work.push(dropped.map(|_| Event::Released).boxed());
+        }
+        // A caller that went away has its request carried out all the same.
+        let _ = reply.send(result.map(|reply| Answer { reply, hold }));
+    }
+}
+
+fn to_journal(append: Append) -> journal::Append {
+    journal::Append {
+        agent: append.begin.agent,
+        context: append.begin.context,
+        begin: NewHead {
+            agent: append.begin.agent,
+            started_at: append.begin.started_at,
+            idle_deadline_at: append.begin.idle_deadline_at,
+            parent: append.begin.parent,
+        },
+        first: append.first,
+        messages: append.messages,
+        at: append.at,
+        deadline: append.deadline,
+        key: append.key,
+    }
+}
+
+fn from_journal(appended: journal::Appended) -> Journalled {
+    match appended {
+        journal::Appended::Now(answer) => Journalled::Now(answer),
+        journal::Appended::Before(answer) => Journalled::Before(answer),
+    }
+}

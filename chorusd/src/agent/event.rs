@@ -1,0 +1,98 @@
+//! What can happen to an agent.
+
+use std::sync::Arc;
+
+use chorus_proto::methods::context::{AppendResult, ClearResult};
+use chorus_proto::{ContextInfo, Session, Trigger};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::Facts;
+use super::context::Pick;
+use crate::failure::Result;
+use crate::message::{ContextNo, Stored};
+
+/// Tells the replies of one actor apart.
+pub type RequestId = u64;
+
+/// What somebody asks of an agent.
+#[derive(Debug)]
+pub enum Verb {
+    Append {
+        messages: Vec<Stored>,
+        key: Option<String>,
+    },
+    Show(Pick),
+    Save {
+        description: Option<String>,
+        tags: Vec<String>,
+        clear: bool,
+    },
+    Clear {
+        save: bool,
+    },
+    Restore(Restore),
+    /// Saves what no session holds; `end` clears afterwards.
+    PutAway {
+        trigger: Trigger,
+        end: bool,
+    },
+    /// Stops referring to this session: it is about to go.
+    Materialise(Uuid),
+    /// Keeps everything else out until the reply is dropped.
+    Hold,
+}
+
+/// A session that is to become the live context.
+#[derive(Debug)]
+pub struct Restore {
+    pub session: Uuid,
+    pub messages: Vec<Stored>,
+    /// Drop unsaved messages instead of saving them first.
+    pub discard: bool,
+}
+
+/// A request as the state machine sees it.
+#[derive(Debug)]
+pub struct Request {
+    pub id: RequestId,
+    pub facts: Arc<Facts>,
+    pub now: Timestamp,
+    /// A number for a context that may have to begin.
+    pub fresh: ContextNo,
+    pub verb: Verb,
+}
+
+/// What became of messages on their way into the journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Journalled {
+    Now(AppendResult),
+    /// The key was known: nothing was added.
+    Before(AppendResult),
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum Event {
+    Request(Box<Request>),
+    /// The oldest append that was under way has ended.
+    Appended(Result<Journalled>),
+    Written(Result<Box<Session>>),
+    Ended(Result<()>),
+    Replaced(Result<()>),
+    Materialised(Result<()>),
+    Released,
+}
+
+/// The answer to a [`Verb`].
+#[derive(Debug)]
+pub enum Reply {
+    Appended(AppendResult),
+    Page { messages: Vec<Stored>, info: Option<ContextInfo>, next: Option<u64> },
+    Saved { session: Box<Session>, cleared: bool },
+    Cleared(Box<ClearResult>),
+    Restored { messages: u64, saved_first: Option<Box<Session>> },
+    PutAway(Option<Box<Session>>),
+    Materialised,
+    Held,
+}

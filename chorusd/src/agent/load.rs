@@ -1,0 +1,91 @@
+//! Reading a live context back from the journal.
+
+use uuid::Uuid;
+
+use super::context::Context;
+use super::state::State;
+use crate::failure::{Failure, Result};
+use crate::message::{Stored, Totals};
+use crate::store::journal::{Entry, Head};
+use crate::store::{Store, session_files};
+
+/// The state of the agent whose context `head` is. Where the messages cannot be had, the state says why and lets the
+/// context only be cleared or replaced; the journal keeps it.
+pub async fn state(store: &Store, home: &std::path::Path, head: &Head) -> State {
+    match body(store, home, head).await {
+        Ok((messages, next_record)) => {
+            let mut context = context(head);
+            context.totals = Totals::of(&messages);
+            context.messages = messages;
+            State::recovered(context, next_record)
+        }
+        Err(failure) => {
+            tracing::error!(agent = %head.agent, %failure, "a live context cannot be read back");
+            State::broken(context(head), failure)
+        }
+    }
+}
+
+fn context(head: &Head) -> Context {
+    Context {
+        no: head.context,
+        started_at: head.started_at,
+        last_activity_at: head.last_activity_at,
+        idle_deadline_at: head.idle_deadline_at,
+        parent: head.parent,
+        messages: Vec::new(),
+        totals: head.totals,
+        saved: head.saved_messages,
+        saved_session: head.saved_session,
+        base_session: head.base_session,
+    }
+}
+
+async fn body(store: &Store, home: &std::path::Path, head: &Head) -> Result<(Vec<Stored>, u32)> {
+    let records = store.journal.records(head.context).await?;
+    let next_record = records.last().map_or(0, |(number, _)| number + 1);
+    let mut messages = Vec::with_capacity(usize::try_from(head.totals.messages).unwrap_or(0).min(1 << 20));
+    for (_, entry) in records {
+        match entry {
+            Entry::Message(message) => messages.push(message),
+            Entry::Session { id, messages: count } => messages.extend(of_session(store, home, id, count).await?),
+        }
+    }
+    if messages.len() as u64 != head.totals.messages {
+        return Err(crate::store::journal::unreadable(format_args!(
+            "{} messages were expected and {} found",
+            head.totals.messages,
+            messages.len()
+        )));
+    }
+    Ok((messages, next_record))
+}
+
+async fn of_session(store: &Store, home: &std::path::Path, id: Uuid, count: u64) -> Result<Vec<Stored>> {
+    let gone = |reason: String| {
+        Failure::new(
+            chorus_proto::ErrorKind::CorruptSession,
+            format!("the live context begins with the session {id}, which {reason}"),
+        )
+        .hint("put the session's file back, or `chorusctl context clear --yes` to let the context go")
+    };
+    let row = store.catalog.session(id).await?.ok_or_else(|| gone("is not in the catalog".into()))?;
+    let agent = store.catalog.agents_by_id(vec![row.header.agent_id]).await?.pop();
+    let dir = agent.map(|agent| home.join(agent.dir)).ok_or_else(|| gone("belongs to no agent".into()))?;
+    let path = session_files::path_of(&dir, &row.header.session_id);
+    let found = tokio::task::spawn_blocking(move || session_files::read(&path))
+        .await
+        .map_err(|e| Failure::internal(e.to_string()))?
+        .map_err(|e| gone(format!("cannot be read: {e}")))?;
+    let file = found.file.map_err(|e| gone(format!("cannot be used: its file {e}")))?;
+    if file.sha256 != row.sha256 {
+        tracing::warn!(session = %id, "the file of a restored session was changed since it was saved");
+    }
+    let mut messages = file.messages;
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    if messages.len() < count {
+        return Err(gone(format!("has only {} of the {count} messages it had", messages.len())));
+    }
+    messages.truncate(count);
+    Ok(messages)
+}

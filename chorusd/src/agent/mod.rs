@@ -1,0 +1,31 @@
+//! Agents with something going on. A pure state machine decides ([`state`]), an actor carries out ([`actor`]), the
+//! registry finds the actor or starts it ([`registry`]). An agent without a context has no actor: it costs a row.
+
+pub mod actor;
+pub mod context;
+pub mod directory;
+pub mod effect;
+pub mod event;
+mod load;
+pub mod registry;
+pub mod save;
+pub mod state;
+#[cfg(test)]
+mod state_tests;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+/// What the life of a context depends on besides its messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    pub id: Uuid,
+    pub name: String,
+    /// The agent's directory, absolute.
+    pub dir: PathBuf,
+    pub model: Option<String>,
+    /// `None`: the context is never put away by itself.
+    pub idle_timeout: Option<Duration>,
+}

@@ -1,0 +1,200 @@
+//! Who is active: finds an agent's actor, or starts it.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use chorus_proto::ContextInfo;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use super::Facts;
+use super::actor::{Actor, Answer, Letter};
+use super::context::Context;
+use super::directory::Directory;
+use super::event::Verb;
+use crate::clock::Clock;
+use crate::failure::{Failure, Result};
+use crate::message::ContextNo;
+use crate::store::Store;
+use crate::store::journal::Head;
+
+/// Requests that may wait for one agent; more are `busy`.
+const MAILBOX: usize = 256;
+
+/// All active agents.
+pub struct Registry {
+    pub store: Arc<Store>,
+    pub directory: Arc<Directory>,
+    pub clock: Clock,
+    pub home: PathBuf,
+    tasks: TaskTracker,
+    inner: Mutex<Inner>,
+}
+
+impl std::fmt::Debug for Registry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Registry")
+    }
+}
+
+#[derive(Default)]
+struct Inner {
+    actors: HashMap<Uuid, mpsc::Sender<Letter>>,
+    /// The live contexts in numbers, with an actor or (until the first touch after a start) without.
+    live: HashMap<Uuid, Head>,
+}
+
+impl Registry {
+    /// A registry in which the contexts of `heads` are live.
+    #[must_use]
+    pub fn new(
+        store: Arc<Store>,
+        directory: Arc<Directory>,
+        clock: Clock,
+        home: PathBuf,
+        tasks: TaskTracker,
+        heads: Vec<Head>,
+    ) -> Arc<Self> {
+        let live = heads.into_iter().map(|head| (head.agent, head)).collect();
+        let inner = Mutex::new(Inner { actors: HashMap::new(), live });
+        Arc::new(Self { store, directory, clock, home, tasks, inner })
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks something of an agent.
+    ///
+    /// # Errors
+    /// `busy` where too many requests wait, else what the request comes to.
+    pub async fn ask(self: &Arc<Self>, agent: Uuid, verb: Verb) -> Result<Answer> {
+        self.send(agent, verb, None).await
+    }
+
+    /// Asks something of an agent that has left the directory already.
+    ///
+    /// # Errors
+    /// As [`Registry::ask`].
+    pub async fn ask_leaving(self: &Arc<Self>, facts: Arc<Facts>, verb: Verb) -> Result<Answer> {
+        self.send(facts.id, verb, Some(facts)).await
+    }
+
+    async fn send(self: &Arc<Self>, agent: Uuid, verb: Verb, facts: Option<Arc<Facts>>) -> Result<Answer> {
+        let (reply, answer) = oneshot::channel();
+        {
+            // Under the lock: an actor that retires holds it too, so no letter reaches a mailbox nobody reads.
+            let mut inner = self.inner();
+            let actor = match inner.actors.get(&agent) {
+                Some(actor) => actor,
+                None => {
+                    let (actor, mailbox) = mpsc::channel(MAILBOX);
+                    let head = inner.live.get(&agent).cloned();
+                    self.tasks.spawn(Actor::new(agent, mailbox, self.clone()).run(head));
+                    inner.actors.entry(agent).or_insert(actor)
+                }
+            };
+            actor.try_send(Letter { verb, facts, reply }).map_err(|_| Failure::busy())?;
+        }
+        answer.await.unwrap_or_else(|_| Err(Failure::stopping()))
+    }
+
+    /// Lets an actor go that has nothing going on; false when a request has come meanwhile.
+    pub(super) fn retire(&self, agent: Uuid, mailbox: &mpsc::Receiver<Letter>) -> bool {
+        let mut inner = self.inner();
+        if !mailbox.is_empty() {
+            return false;
+        }
+        inner.actors.remove(&agent);
+        inner.live.remove(&agent);
+        true
+    }
+
+    /// Notes an agent's context in numbers.
+    pub(super) fn publish(&self, agent: Uuid, context: Option<&Context>) {
+        let mut inner = self.inner();
+        match context {
+            Some(context) => {
+                inner.live.insert(agent, head(agent, context));
+            }
+            None => {
+                inner.live.remove(&agent);
+            }
+        }
+    }
+
+    /// Trims what an ended context left in the journal, in the background.
+    pub(super) fn trim(self: &Arc<Self>, context: ContextNo) {
+        let store = self.store.clone();
+        self.tasks.spawn(async move {
+            if let Err(failure) = store.journal.trim(context).await {
+                tracing::warn!(%failure, "cannot trim the journal; the next start does it");
+            }
+        });
+    }
+
+    /// An agent's live context in numbers.
+    #[must_use]
+    pub fn info(&self, agent: Uuid) -> Option<ContextInfo> {
+        self.inner().live.get(&agent).map(info)
+    }
+
+    /// All live contexts in numbers.
+    #[must_use]
+    pub fn infos(&self) -> HashMap<Uuid, ContextInfo> {
+        self.inner().live.iter().map(|(agent, head)| (*agent, info(head))).collect()
+    }
+
+    /// Agents whose context has messages that no session holds.
+    #[must_use]
+    pub fn unsaved(&self) -> Vec<Uuid> {
+        let unsaved = |head: &Head| head.totals.messages > head.saved_messages;
+        self.inner().live.values().filter(|head| unsaved(head)).map(|head| head.agent).collect()
+    }
+
+    /// Agents that have a live context.
+    #[must_use]
+    pub fn live(&self) -> Vec<Uuid> {
+        self.inner().live.keys().copied().collect()
+    }
+
+    /// Agents whose context the journal holds as a reference to `session`.
+    #[must_use]
+    pub fn referring_to(&self, session: impl Fn(Uuid) -> bool) -> Vec<(Uuid, Uuid)> {
+        let inner = self.inner();
+        inner
+            .live
+            .values()
+            .filter_map(|head| Some((head.agent, head.base_session.filter(|id| session(*id))?)))
+            .collect()
+    }
+}
+
+fn info(head: &Head) -> ContextInfo {
+    ContextInfo {
+        messages: head.totals.messages,
+        token_estimate: head.totals.tokens(),
+        started_at: head.started_at,
+        last_activity_at: head.last_activity_at,
+        idle_deadline_at: head.idle_deadline_at,
+        parent_id: head.parent,
+        unsaved: head.totals.messages.saturating_sub(head.saved_messages),
+    }
+}
+
+fn head(agent: Uuid, context: &Context) -> Head {
+    Head {
+        context: context.no,
+        agent,
+        started_at: context.started_at,
+        last_activity_at: context.last_activity_at,
+        idle_deadline_at: context.idle_deadline_at,
+        totals: context.totals,
+        parent: context.parent,
+        saved_messages: context.saved,
+        saved_session: context.saved_session,
+        base_session: context.base_session,
+    }
+}

@@ -1,0 +1,66 @@
+//! What went wrong, for a person: one line that says what happened and one that says what to do.
+
+use chorus_proto::ErrorKind;
+
+/// An error on its way to whoever asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    pub kind: ErrorKind,
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+/// A result that a person may have to read.
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
+
+impl Failure {
+    /// A failure without a hint; add one with [`Failure::hint`] where something can be done.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hint: None }
+    }
+
+    /// Says what to do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// A fault of Chorus itself.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Internal, message).hint("this is a fault of chorusd; see `chorusctl daemon logs`")
+    }
+
+    /// A parameter that cannot be used.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::InvalidParams, message)
+    }
+
+    /// A queue is full.
+    #[must_use]
+    pub fn busy() -> Self {
+        Self::new(ErrorKind::Busy, "too many requests are waiting").hint("try again in a moment")
+    }
+
+    /// The daemon is going down.
+    #[must_use]
+    pub fn stopping() -> Self {
+        Self::new(ErrorKind::Stopping, "the daemon is stopping").hint("try again when it has started anew")
+    }
+
+    /// A file or directory operation failed; a full disk is told apart.
+    pub fn io(what: impl std::fmt::Display, error: &std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Self::disk_full(),
+            _ => Self::new(ErrorKind::StorageFailed, format!("{what}: {error}"))
+                .hint("check the disk and the permissions of the Chorus home"),
+        }
+    }
+
+    /// There is no room left.
+    #[must_use]
+    pub fn disk_full() -> Self {
+        Self::new(ErrorKind::DiskFull, "the disk is full; nothing was changed").hint("free some space and try again")
+    }
+}

@@ -1,0 +1,165 @@
+//! A message as it is held in memory: the bytes it is kept in, and the little that is asked often.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use chorus_proto::{Message, Role};
+use jiff::Timestamp;
+use serde::ser::Error as _;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// One message in its serialised form: one line of JSON, shared and never changed.
+#[derive(Debug, Clone)]
+pub struct Stored {
+    json: Bytes,
+    role: Role,
+    chars: u64,
+}
+
+/// What is checked of a message that is read back; everything else stays in the bytes.
+#[derive(Deserialize)]
+struct Skim<'a> {
+    #[serde(borrow, rename = "id")]
+    _id: Cow<'a, str>,
+    role: Role,
+    #[serde(borrow)]
+    content: Cow<'a, str>,
+    #[serde(rename = "timestamp")]
+    _timestamp: Timestamp,
+    #[serde(borrow, default)]
+    tool_calls: Vec<SkimCall<'a>>,
+}
+
+#[derive(Deserialize)]
+struct SkimCall<'a> {
+    #[serde(borrow, rename = "id")]
+    _id: Cow<'a, str>,
+    #[serde(borrow, rename = "name")]
+    _name: Cow<'a, str>,
+    #[serde(borrow)]
+    params: &'a RawValue,
+}
+
+impl Stored {
+    /// Serialises `message`.
+    ///
+    /// # Errors
+    /// What serde_json says; a message that was read from JSON does not fail.
+    pub fn new(message: &Message) -> serde_json::Result<Self> {
+        Ok(Self { json: serde_json::to_vec(message)?.into(), role: message.role, chars: message.chars() })
+    }
+
+    /// Takes the bytes of one message, which must be on one line.
+    ///
+    /// # Errors
+    /// Where they are not a message.
+    pub fn parse(json: Bytes) -> serde_json::Result<Self> {
+        let skim: Skim<'_> = serde_json::from_slice(&json)?;
+        let params: u64 = skim.tool_calls.iter().map(|call| count_chars(call.params.get())).sum();
+        let chars = count_chars(&skim.content) + params;
+        let role = skim.role;
+        Ok(Self { json, role, chars })
+    }
+
+    /// The serialised form, without a newline.
+    #[must_use]
+    pub fn json(&self) -> &Bytes {
+        &self.json
+    }
+
+    #[must_use]
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Characters of content and tool parameters.
+    #[must_use]
+    pub fn chars(&self) -> u64 {
+        self.chars
+    }
+
+    /// The message in parts.
+    ///
+    /// # Errors
+    /// Never for bytes that [`Stored::parse`] took, unless an optional field has a wrong type.
+    pub fn to_message(&self) -> serde_json::Result<Message> {
+        serde_json::from_slice(&self.json)
+    }
+}
+
+fn count_chars(text: &str) -> u64 {
+    text.chars().count() as u64
+}
+
+impl Serialize for Stored {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue = serde_json::from_slice(&self.json).map_err(S::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+/// Totals of a list of messages, as heads and session headers carry them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    pub messages: u64,
+    /// Messages of users.
+    pub queries: u64,
+    pub chars: u64,
+}
+
+impl Totals {
+    /// Counts `messages`.
+    #[must_use]
+    pub fn of(messages: &[Stored]) -> Self {
+        let mut totals = Self::default();
+        for message in messages {
+            totals.add(message.role(), message.chars());
+        }
+        totals
+    }
+
+    /// Counts one more message.
+    pub fn add(&mut self, role: Role, chars: u64) {
+        self.messages += 1;
+        self.queries += u64::from(role == Role::User);
+        self.chars += chars;
+    }
+
+    /// Adds what another list counted.
+    pub fn join(&mut self, other: Self) {
+        self.messages += other.messages;
+        self.queries += other.queries;
+        self.chars += other.chars;
+    }
+
+    /// Four characters are counted as one token.
+    #[must_use]
+    pub fn tokens(self) -> u64 {
+        self.chars / 4
+    }
+}
+
+/// Number of a live context in the journal; never used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ContextNo(pub i64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_survive_and_are_counted() {
+        let line = r#"{"id":"m1","role":"assistant","content":"hé","timestamp":"2026-01-02T03:04:05Z","tool_calls":[{"id":"c","name":"view","params":{"n":1e400}}],"later":true}"#;
+        let stored = Stored::parse(Bytes::from_static(line.as_bytes())).unwrap();
+        assert_eq!(stored.role(), Role::Assistant);
+        assert_eq!(stored.chars(), 2 + 11);
+        assert_eq!(serde_json::to_string(&stored).unwrap(), line);
+    }
+
+    #[test]
+    fn an_unknown_role_is_refused() {
+        let line = r#"{"id":"m1","role":"robot","content":"","timestamp":"2026-01-02T03:04:05Z"}"#;
+        assert!(Stored::parse(Bytes::from_static(line.as_bytes())).is_err());
+    }
+}

@@ -1,0 +1,404 @@
+//! The session file: one JSON object, one field a line, and inside `messages` one message a line.
+
+use std::io::{self, Write};
+
+use bytes::Bytes;
+use chorus_proto::{SessionHeader, SummarySource, TokenPair, Trigger, WorkingSet, session::SESSION_SCHEMA};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use super::compact::compact;
+use crate::message::{Stored, Totals};
+
+/// SHA-256 over the messages: the serialised form of each, followed by a newline. A summary, tag or description that
+/// comes later does not change it.
+#[derive(Debug, Clone, Default)]
+pub struct MessageHash(Sha256);
+
+impl MessageHash {
+    /// Takes the next message.
+    pub fn add(&mut self, json: &[u8]) {
+        self.0.update(json);
+        self.0.update(b"\n");
+    }
+
+    /// 64 hex digits.
+    #[must_use]
+    pub fn finish(self) -> String {
+        use std::fmt::Write as _;
+        self.0.finalize().iter().fold(String::with_capacity(64), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        })
+    }
+}
+
+/// Writes everything before the first message.
+///
+/// # Errors
+/// What the writer says.
+pub fn write_header(out: &mut impl Write, header: &SessionHeader) -> io::Result<()> {
+    out.write_all(b"{\n")?;
+    let mut field = |name: &str, value: &dyn erased::Json| -> io::Result<()> {
+        write!(out, "  \"{name}\": ")?;
+        value.write(out)?;
+        out.write_all(b",\n")
+    };
+    field("schema", &header.schema)?;
+    field("id", &header.id)?;
+    field("session_id", &header.session_id)?;
+    field("agent_id", &header.agent_id)?;
+    field("agent_name", &header.agent_name)?;
+    field("description", &header.description)?;
+    field("summary", &header.summary)?;
+    field("summary_source", &header.summary_source)?;
+    field("saved_at", &header.saved_at)?;
+    field("started_at", &header.started_at)?;
+    field("trigger", &header.trigger)?;
+    field("model", &header.model)?;
+    field("message_count", &header.message_count)?;
+    field("query_count", &header.query_count)?;
+    field("token_estimate", &header.token_estimate)?;
+    field("restoration_tokens", &header.restoration_tokens)?;
+    field("parent_id", &header.parent_id)?;
+    field("tags", &header.tags)?;
+    field("working_set", &header.working_set)?;
+    out.write_all(b"  \"messages\": [")
+}
+
+/// Writes one message; `first` tells whether another one stands before it.
+///
+/// # Errors
+/// What the writer says.
+pub fn write_message(out: &mut impl Write, json: &[u8], first: bool) -> io::Result<()> {
+    out.write_all(if first { MESSAGE_FIRST } else { MESSAGE_NEXT })?;
+    out.write_all(json)
+}
+
+const MESSAGE_FIRST: &[u8] = b"\n    ";
+const MESSAGE_NEXT: &[u8] = b",\n    ";
+
+/// Writes everything after the last message.
+///
+/// # Errors
+/// What the writer says.
+pub fn write_end(out: &mut impl Write) -> io::Result<()> {
+    out.write_all(FOOTER)
+}
+
+const FOOTER: &[u8] = b"\n  ]\n}\n";
+
+/// A serde value behind a pointer, so that one closure writes fields of every type.
+mod erased {
+    use std::io;
+
+    pub trait Json {
+        fn write(&self, out: &mut dyn io::Write) -> io::Result<()>;
+    }
+
+    impl<T: super::Serialize> Json for T {
+        fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
+            serde_json::to_writer(out, self).map_err(io::Error::from)
+        }
+    }
+}
+
+/// A session file, read.
+#[derive(Debug, Clone)]
+pub struct SessionFile {
+    pub header: SessionHeader,
+    pub messages: Vec<Stored>,
+    /// [`MessageHash`] of the messages as they stand in the file.
+    pub sha256: String,
+}
+
+/// Why a file is not a session. The text reads after "the file".
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FormatError {
+    #[error("is not valid JSON: {0}")]
+    Json(String),
+    #[error("is of schema {0}, which this version does not know")]
+    NewerSchema(u64),
+    #[error("has a message that cannot be read (number {number}): {reason}")]
+    Message { number: usize, reason: String },
+    #[error("says it has {said} messages and has {found}")]
+    Count { said: u64, found: u64 },
+}
+
+/// Both schemas at once: schema 1 says `session_id` and `timestamp` for `id` and `saved_at`.
+#[derive(Deserialize)]
+struct AnySchema<'a> {
+    #[serde(default)]
+    schema: Option<u64>,
+    #[serde(default)]
+    id: Option<Uuid>,
+    #[serde(default)]
+    session_id: Option<String>,
+    #[serde(default)]
+    agent_id: Option<Uuid>,
+    #[serde(default)]
+    agent_name: Option<String>,
+    #[serde(default)]
+    description: Option<String>,
+    #[serde(default)]
+    summary: Option<String>,
+    #[serde(default)]
+    summary_source: Option<SummarySource>,
+    #[serde(default, alias = "timestamp")]
+    saved_at: Option<Timestamp>,
+    #[serde(default)]
+    started_at: Option<Timestamp>,
+    #[serde(default)]
+    trigger: Option<Trigger>,
+    #[serde(default)]
+    model: Option<String>,
+    #[serde(default)]
+    message_count: Option<u64>,
+    #[serde(default)]
+    restoration_tokens: TokenPair,
+    #[serde(default)]
+    parent_id: Option<Uuid>,
+    #[serde(default)]
+    tags: Vec<String>,
+    #[serde(default)]
+    working_set: WorkingSet,
+    #[serde(borrow, default)]
+    messages: Vec<&'a RawValue>,
+}
+
+/// Reads a session file of schema 1 or 2. Messages are slices of `bytes` wherever they stand on one line.
+///
+/// # Errors
+/// [`FormatError`] says what is wrong with it.
+pub fn parse(bytes: &Bytes) -> Result<SessionFile, FormatError> {
+    match parse_lines(bytes) {
+        Some(file) => Ok(file),
+        None => parse_any(bytes),
+    }
+}
+
+/// The quick way: the layout that [`write_header`] and its companions produce. Anything else, and anything wrong, is
+/// left to [`parse_any`].
+fn parse_lines(bytes: &Bytes) -> Option<SessionFile> {
+    const OPEN: &[u8] = b"\n  \"messages\": [\n";
+    let open = memchr::memmem::find(bytes, OPEN)?;
+    let body_start = open + OPEN.len();
+    let body_end = bytes.len().checked_sub(FOOTER.len()).filter(|end| *end >= body_start)?;
+    if &bytes[body_end..] != FOOTER {
+        return None;
+    }
+    // The header alone, closed with an empty list.
+    let mut head = bytes[..open].to_vec();
+    head.extend_from_slice(b"\n\"messages\":[]}");
+    let any: AnySchema<'_> = serde_json::from_slice(&head).ok()?;
+    if any.schema != Some(u64::from(SESSION_SCHEMA)) {
+        return None;
+    }
+    let mut messages = Vec::with_capacity(usize::try_from(any.message_count?).ok()?.min(bytes.len() / 64));
+    let mut hash = MessageHash::default();
+    let mut at = body_start;
+    while at < body_end {
+        let end = memchr::memchr(b'\n', &bytes[at..body_end]).map_or(body_end, |n| at + n);
+        let mut line = &bytes[at..end];
+        line = line.strip_prefix(b"    ")?;
+        if end < body_end {
+            line = line.strip_suffix(b",")?;
+        }
+        let message = Stored::parse(bytes.slice_ref(line)).ok()?;
+        hash.add(message.json());
+        messages.push(message);
+        at = end + 1;
+    }
+    finish(any, messages, hash).ok()
+}
+
+fn parse_any(bytes: &Bytes) -> Result<SessionFile, FormatError> {
+    let any: AnySchema<'_> = serde_json::from_slice(bytes).map_err(|e| FormatError::Json(e.to_string()))?;
+    if let Some(schema) = any.schema.filter(|schema| *schema > u64::from(SESSION_SCHEMA)) {
+        return Err(FormatError::NewerSchema(schema));
+    }
+    let old = any.schema.is_none_or(|schema| schema < u64::from(SESSION_SCHEMA));
+    let mut messages = Vec::with_capacity(any.messages.len());
+    let mut hash = MessageHash::default();
+    for (index, raw) in any.messages.iter().enumerate() {
+        let text = raw.get();
+        let json = if text.contains('\n') { Bytes::from(compact(text)) } else { bytes.slice_ref(text.as_bytes()) };
+        let json = if old { complete(json, index, any.saved_at.unwrap_or_default()) } else { json };
+        let message =
+            Stored::parse(json).map_err(|e| FormatError::Message { number: index + 1, reason: e.to_string() })?;
+        hash.add(message.json());
+        messages.push(message);
+    }
+    finish(any, messages, hash)
+}
+
+/// Messages of schema 1 need neither id nor time: they get their number and the time of the save.
+fn complete(json: Bytes, index: usize, saved_at: Timestamp) -> Bytes {
+    #[derive(Deserialize)]
+    struct Has {
+        id: Option<serde::de::IgnoredAny>,
+        timestamp: Option<serde::de::IgnoredAny>,
+    }
+    let Ok(has) = serde_json::from_slice::<Has>(&json) else { return json };
+    let mut start = String::from("{");
+    if has.id.is_none() {
+        start.push_str(&format!("\"id\":\"{}\",", index + 1));
+    }
+    if has.timestamp.is_none() {
+        start.push_str(&format!("\"timestamp\":\"{saved_at}\","));
+    }
+    let mut whole = start.into_bytes();
+    // A JSON object begins with its brace: white space around tokens was dropped or never there.
+    whole.extend_from_slice(json.strip_prefix(b"{").unwrap_or(&json));
+    whole.into()
+}
+
+fn finish(any: AnySchema<'_>, messages: Vec<Stored>, hash: MessageHash) -> Result<SessionFile, FormatError> {
+    let totals = Totals::of(&messages);
+    if let Some(said) = any.message_count.filter(|said| *said != totals.messages) {
+        return Err(FormatError::Count { said, found: totals.messages });
+    }
+    let missing = |field: &str| FormatError::Json(format!("missing field `{field}`"));
+    let session_id = any.session_id.or_else(|| any.id.map(|id| id.to_string())).ok_or_else(|| missing("session_id"))?;
+    let saved_at = any.saved_at.ok_or_else(|| missing("saved_at"))?;
+    let header = SessionHeader {
+        schema: SESSION_SCHEMA,
+        id: any.id.unwrap_or_else(|| derived_id(&session_id)),
+        session_id,
+        agent_id: any.agent_id.unwrap_or_default(),
+        agent_name: any.agent_name.unwrap_or_default(),
+        description: any.description,
+        summary_source: any.summary_source.unwrap_or(match any.summary {
+            Some(_) => SummarySource::Given,
+            None => SummarySource::None,
+        }),
+        summary: any.summary,
+        saved_at,
+        started_at: any.started_at.unwrap_or(saved_at),
+        trigger: any.trigger.unwrap_or(Trigger::ManualSave),
+        model: any.model,
+        message_count: totals.messages,
+        query_count: totals.queries,
+        token_estimate: totals.tokens(),
+        restoration_tokens: any.restoration_tokens,
+        parent_id: any.parent_id,
+        tags: any.tags,
+        working_set: any.working_set,
+    };
+    Ok(SessionFile { header, messages, sha256: hash.finish() })
+}
+
+/// The id of what has none of its own: always the same for the same name (UUIDv8 of its SHA-256).
+#[must_use]
+pub fn derived_id(name: &str) -> Uuid {
+    let hash = Sha256::digest(name.as_bytes());
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hash[..16]);
+    Uuid::new_v8(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(count: u64) -> SessionHeader {
+        SessionHeader {
+            schema: SESSION_SCHEMA,
+            id: Uuid::from_u128(7),
+            session_id: "2026-02-12_x".into(),
+            agent_id: Uuid::from_u128(8),
+            agent_name: "a".into(),
+            description: Some("line\nbreak \"messages\": [".into()),
+            summary: None,
+            summary_source: SummarySource::None,
+            saved_at: "2026-02-12T10:00:00Z".parse().unwrap(),
+            started_at: "2026-02-12T09:00:00Z".parse().unwrap(),
+            trigger: Trigger::ManualSave,
+            model: None,
+            message_count: count,
+            query_count: count,
+            token_estimate: 0,
+            restoration_tokens: TokenPair::default(),
+            parent_id: None,
+            tags: vec!["t".into()],
+            working_set: WorkingSet::default(),
+        }
+    }
+
+    fn written(lines: &[&str]) -> (Bytes, String) {
+        let mut out = Vec::new();
+        let mut hash = MessageHash::default();
+        write_header(&mut out, &header(lines.len() as u64)).unwrap();
+        for (index, line) in lines.iter().enumerate() {
+            write_message(&mut out, line.as_bytes(), index == 0).unwrap();
+            hash.add(line.as_bytes());
+        }
+        write_end(&mut out).unwrap();
+        (out.into(), hash.finish())
+    }
+
+    const ONE: &str = r#"{"id":"1","role":"user","content":"a","timestamp":"2026-02-12T09:00:00Z","later":1.50}"#;
+    const TWO: &str = r#"{"id":"2","role":"assistant","content":"b","timestamp":"2026-02-12T09:00:00Z"}"#;
+
+    #[test]
+    fn what_is_written_is_read_back_both_ways() {
+        for lines in [&[][..], &[ONE][..], &[ONE, TWO][..]] {
+            let (bytes, sha256) = written(lines);
+            let quick = parse_any(&bytes).unwrap();
+            let file = parse_lines(&bytes).or((lines.is_empty()).then(|| quick.clone())).unwrap();
+            assert_eq!(file.sha256, sha256);
+            assert_eq!(quick.sha256, sha256);
+            assert_eq!(file.header.description, header(0).description);
+            let read: Vec<&[u8]> = file.messages.iter().map(|m| &m.json()[..]).collect();
+            assert_eq!(read, lines.iter().map(|l| l.as_bytes()).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn the_layout_is_one_field_and_one_message_a_line() {
+        let (bytes, _) = written(&[ONE, TWO]);
+        let text = std::str::from_utf8(&bytes).unwrap();
+        assert_eq!(text.lines().count(), 1 + 19 + 1 + 2 + 2);
+        assert!(text.lines().any(|line| line == format!("    {ONE},")));
+    }
+
+    #[test]
+    fn a_reformatted_file_is_read() {
+        let (bytes, _) = written(&[ONE, TWO]);
+        let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        let pretty = Bytes::from(serde_json::to_vec_pretty(&value).unwrap());
+        let file = parse(&pretty).unwrap();
+        assert_eq!(file.messages.len(), 2);
+        assert!(!file.messages[0].json().contains(&b'\n'));
+    }
+
+    #[test]
+    fn schema_1_is_read() {
+        let old =
+            br#"{"session_id":"2026-02-12_auth","timestamp":"2026-02-12T14:30:00Z","description":"d","summary":"s",
+            "message_count":2,"token_estimate":3,"messages":[{"role":"user","content":"x"},
+            {"role":"assistant","content":"", "tool_calls":[{"id":"c","name":"view","params":{}}]}]}"#;
+        let file = parse(&Bytes::from_static(old)).unwrap();
+        assert_eq!(file.header.session_id, "2026-02-12_auth");
+        assert_eq!(file.header.saved_at, "2026-02-12T14:30:00Z".parse().unwrap());
+        assert_eq!(file.header.id, derived_id("2026-02-12_auth"));
+        assert_eq!(file.messages[1].to_message().unwrap().id, "2");
+        assert_eq!(file.header.summary_source, SummarySource::Given);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let (good, _) = written(&[ONE, TWO]);
+        let text = std::str::from_utf8(&good).unwrap();
+        let said = |text: String| parse(&Bytes::from(text)).unwrap_err().to_string();
+        assert!(said(String::new()).contains("not valid JSON"));
+        assert!(said(text[..text.len() / 2].to_owned()).contains("not valid JSON"));
+        assert!(said(text.replace("\"message_count\": 2", "\"message_count\": 3")).contains("says it has 3"));
+        assert!(said(text.replace("assistant", "robot")).contains("number 2"));
+        assert!(said(text.replace("\"schema\": 2", "\"schema\": 3")).contains("schema 3"));
+        assert!(said("[]".into()).contains("not valid JSON"));
+    }
+}

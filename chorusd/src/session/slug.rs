@@ -1,0 +1,98 @@
+//! The readable half of a session's name.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use sha2::{Digest as _, Sha256};
+
+/// Longest slug in characters.
+const MAX: usize = 40;
+
+/// The slug of a description: lower case, spaces to hyphens, everything but `[a-z0-9-]` dropped, runs of hyphens
+/// folded, cut at 40 characters. `None` when nothing is left.
+#[must_use]
+pub fn of_description(description: &str) -> Option<String> {
+    let mut slug = String::with_capacity(MAX);
+    for c in description.chars().flat_map(char::to_lowercase) {
+        let c = match c {
+            'a'..='z' | '0'..='9' => c,
+            '-' => '-',
+            c if c.is_whitespace() => '-',
+            _ => continue,
+        };
+        if c == '-' && (slug.is_empty() || slug.ends_with('-')) {
+            continue;
+        }
+        slug.push(c);
+        if slug.len() == MAX {
+            break;
+        }
+    }
+    let slug = slug.trim_end_matches('-');
+    (!slug.is_empty()).then(|| slug.to_owned())
+}
+
+/// The slug where there is no description: the first 6 hex digits of the SHA-256 of the first message's content.
+#[must_use]
+pub fn of_content(first_content: &str) -> String {
+    let hash = Sha256::digest(first_content.as_bytes());
+    hash[..3].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// `<YYYY-MM-DD>_<slug>`, the date in UTC.
+#[must_use]
+pub fn session_id(saved_at: Timestamp, slug: &str) -> String {
+    let date = saved_at.to_zoned(TimeZone::UTC).date();
+    format!("{date}_{slug}")
+}
+
+/// The name to take when `wanted` is in use: `wanted`, else with `-2`, `-3` and so on.
+#[must_use]
+pub fn free_name(wanted: &str, taken: impl Fn(&str) -> bool) -> String {
+    if !taken(wanted) {
+        return wanted.to_owned();
+    }
+    let mut n = 2_u64;
+    loop {
+        let name = format!("{wanted}-{n}");
+        if !taken(&name) {
+            return name;
+        }
+        n += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptions_become_slugs() {
+        for (description, slug) in [
+            ("Before the migration", Some("before-the-migration")),
+            ("  Auth / refactor -- part 2!  ", Some("auth-refactor-part-2")),
+            ("../../x", Some("x")),
+            ("line\nbreak\ttab", Some("line-break-tab")),
+            ("🎉🚀", None),
+            ("\u{202e}abc\0", Some("abc")),
+            ("---", None),
+            ("", None),
+        ] {
+            assert_eq!(of_description(description).as_deref(), slug, "{description:?}");
+        }
+        assert_eq!(of_description(&"a".repeat(10_000)).unwrap().len(), 40);
+        assert_eq!(of_description(&format!("{} b", "a".repeat(39))).unwrap(), "a".repeat(39));
+    }
+
+    #[test]
+    fn taken_names_are_numbered() {
+        let taken = ["2026-02-12_a", "2026-02-12_a-2"];
+        assert_eq!(free_name("2026-02-12_a", |n| taken.contains(&n)), "2026-02-12_a-3");
+        assert_eq!(free_name("2026-02-12_b", |n| taken.contains(&n)), "2026-02-12_b");
+    }
+
+    #[test]
+    fn no_description_is_a_hash() {
+        // sha256("abc") begins ba7816
+        assert_eq!(of_content("abc"), "ba7816");
+    }
+}

@@ -1,0 +1,52 @@
+//! Directories of agents: making, moving and removing them.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use uuid::Uuid;
+
+use super::session_files::{TEMPORARY, sync_dir};
+
+/// Makes `dir` and what is missing above it, each of mode 0700.
+///
+/// # Errors
+/// What the system says.
+pub fn create_private(dir: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+/// Writes `bytes` in place of `path` (mode 0600): a reader sees the old file or the new one.
+///
+/// # Errors
+/// What the system says; the old file is untouched then.
+pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    use std::io::Write as _;
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let temporary = dir.join(format!("{TEMPORARY}{}", Uuid::new_v4()));
+    let written = (|| {
+        let mut new = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
+        new.write_all(bytes)?;
+        new.sync_all()?;
+        fs::rename(&temporary, path)?;
+        sync_dir(dir)
+    })();
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+/// Moves a directory to a name that must be free, and makes that durable.
+///
+/// # Errors
+/// [`io::ErrorKind::AlreadyExists`] where the name is taken, else what the system says.
+pub fn move_dir(from: &Path, to: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?;
+    for parent in [from.parent(), to.parent()].into_iter().flatten() {
+        sync_dir(parent)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! Rows of agents.
+
+use chorus_proto::AgentStatus;
+use jiff::Timestamp;
+use rusqlite::{Connection, Row, params};
+use uuid::Uuid;
+
+use super::Catalog;
+use crate::failure::Result;
+use crate::store::journal::{from_nanos, to_nanos};
+
+/// An agent as the catalog has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentRow {
+    pub id: Uuid,
+    pub name: String,
+    pub status: AgentStatus,
+    pub created_at: Timestamp,
+    /// The directory below the home, for example `agents/frontend`.
+    pub dir: String,
+    /// The last good agent.json.
+    pub config: String,
+    /// Of the file that `config` was read from: when it differs, the file has changed.
+    pub stamp: String,
+    /// Sessions of the agent.
+    pub sessions: u64,
+}
+
+const COLUMNS: &str = "id, name, status, created_at, dir, config, stamp, sessions";
+
+fn read(row: &Row<'_>) -> rusqlite::Result<AgentRow> {
+    Ok(AgentRow {
+        id: Uuid::from_bytes(row.get(0)?),
+        name: row.get(1)?,
+        status: if row.get_ref(2)?.as_str()? == "active" { AgentStatus::Active } else { AgentStatus::Destroyed },
+        created_at: from_nanos(row.get(3)?),
+        dir: row.get(4)?,
+        config: row.get(5)?,
+        stamp: row.get(6)?,
+        sessions: row.get(7)?,
+    })
+}
+
+impl Catalog {
+    /// Agents by name; destroyed ones too if asked.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn agents(&self, destroyed: bool) -> Result<Vec<AgentRow>> {
+        self.reader
+            .submit(move |conn| {
+                let filter = if destroyed { "" } else { "WHERE status = 'active'" };
+                let mut statement =
+                    conn.prepare_cached(&format!("SELECT {COLUMNS} FROM agents {filter} ORDER BY name, created_at"))?;
+                let rows = statement.query_map([], read)?.collect::<rusqlite::Result<_>>()?;
+                Ok(rows)
+            })
+            .await
+    }
+
+    /// Agents by id, in no order; unknown ids are left out.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn agents_by_id(&self, ids: Vec<Uuid>) -> Result<Vec<AgentRow>> {
+        self.reader
+            .submit(move |conn| {
+                let mut rows = Vec::with_capacity(ids.len());
+                let mut statement = conn.prepare_cached(&format!("SELECT {COLUMNS} FROM agents WHERE id = ?1"))?;
+                for id in ids {
+                    rows.extend(statement.query_row([id.as_bytes()], read).map(Some).or_else(none_is_fine)?);
+                }
+                Ok(rows)
+            })
+            .await
+    }
+
+    /// Inserts the agent, or puts what it says in place of the row with its id. The session count stays maintained.
+    pub fn put_agent(&self, row: AgentRow) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| put(conn, &row))
+    }
+
+    /// Marks the agent as destroyed; its files are in `dir` from now on.
+    pub fn destroy_agent(
+        &self,
+        id: Uuid,
+        at: Timestamp,
+        dir: String,
+    ) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            conn.execute(
+                "UPDATE agents SET status = 'destroyed', destroyed_at = ?2, dir = ?3 WHERE id = ?1",
+                params![id.as_bytes(), to_nanos(at), dir],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Takes the row back out, as if it had never been inserted.
+    pub fn remove_agent(&self, id: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            conn.execute("DELETE FROM agents WHERE id = ?1", [id.as_bytes()])?;
+            Ok(())
+        })
+    }
+}
+
+fn none_is_fine<T>(error: rusqlite::Error) -> rusqlite::Result<Option<T>> {
+    match error {
+        rusqlite::Error::QueryReturnedNoRows => Ok(None),
+        other => Err(other),
+    }
+}
+
+fn put(conn: &Connection, row: &AgentRow) -> Result<()> {
+    let status = match row.status {
+        AgentStatus::Active => "active",
+        AgentStatus::Destroyed => "destroyed",
+    };
+    // The sessions of a revived agent may be there before its row is.
+    conn.prepare_cached(
+        "INSERT INTO agents (id, name, status, created_at, dir, config, stamp, sessions)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, (SELECT count(*) FROM sessions WHERE agent_id = ?1))
+         ON CONFLICT (id) DO UPDATE SET name = excluded.name, status = excluded.status, dir = excluded.dir,
+             config = excluded.config, stamp = excluded.stamp, destroyed_at = NULL",
+    )?
+    .execute(params![
+        row.id.as_bytes(),
+        row.name,
+        status,
+        to_nanos(row.created_at),
+        row.dir,
+        row.config,
+        row.stamp
+    ])?;
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! The catalog: `db/chorus.db`. Agents and sessions stand in it as an index of what the files say.
+
+mod agents;
+mod schema;
+mod sessions;
+mod settings;
+
+use std::path::{Path, PathBuf};
+
+pub use agents::AgentRow;
+pub use sessions::{Listing, SessionRow};
+
+use super::OnFatal;
+use super::sqlite;
+use super::worker::Worker;
+use crate::failure::{Failure, Result};
+
+/// The catalog.
+#[derive(Debug)]
+pub struct Catalog {
+    writer: Worker,
+    reader: Worker,
+    path: PathBuf,
+}
+
+impl Catalog {
+    pub(super) fn open(path: &Path, on_fatal: &OnFatal) -> Result<Self> {
+        let conn = sqlite::open(path, schema::MIGRATIONS)?;
+        let reader = sqlite::open_reader(path)?;
+        Ok(Self {
+            writer: Worker::writer("catalog", conn, on_fatal.clone())?,
+            reader: Worker::reader("catalog-read", reader)?,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Ends the threads, and keeps a copy beside the database (`chorus.db.bak`).
+    pub(super) async fn close(&self) -> Result<()> {
+        let copy = self.path.with_extension("db.bak");
+        let copied = self.reader.submit(move |conn| copy_to(conn, &copy)).await;
+        self.reader.close().await;
+        self.writer.close().await;
+        copied
+    }
+}
+
+/// Copies the last commit into `path`, which is replaced only when the copy is whole.
+fn copy_to(conn: &rusqlite::Connection, path: &Path) -> Result<()> {
+    let fail = |e: std::io::Error| Failure::io("cannot keep a copy of the catalog", &e);
+    let new = path.with_extension("bak.tmp");
+    match std::fs::remove_file(&new) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(fail(e)),
+        _ => {}
+    }
+    conn.execute("VACUUM INTO ?1", [new.to_string_lossy()])?;
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o600)).map_err(fail)?;
+    std::fs::rename(&new, path).map_err(fail)
+}

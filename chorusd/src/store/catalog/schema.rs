@@ -1,0 +1,54 @@
+//! Tables of `db/chorus.db`.
+
+use crate::store::sqlite::Migrations;
+
+/// Times are nanoseconds since 1970 in UTC, ids the 16 bytes of a UUID, lists and objects JSON.
+pub const MIGRATIONS: Migrations = &["
+    CREATE TABLE agents (
+        id           BLOB PRIMARY KEY,
+        name         TEXT NOT NULL,
+        status       TEXT NOT NULL CHECK (status IN ('active', 'destroyed')),
+        created_at   INTEGER NOT NULL,
+        destroyed_at INTEGER,
+        -- the directory below the home
+        dir          TEXT NOT NULL,
+        -- the last good agent.json, and the stamp of the file it was read from
+        config       TEXT NOT NULL,
+        stamp        TEXT NOT NULL,
+        -- sessions of the agent, counted as they come and go
+        sessions     INTEGER NOT NULL DEFAULT 0
+    ) WITHOUT ROWID;
+    CREATE UNIQUE INDEX agents_active ON agents (name) WHERE status = 'active';
+    CREATE TABLE sessions (
+        id              BLOB PRIMARY KEY,
+        agent_id        BLOB NOT NULL,
+        session_id      TEXT NOT NULL,
+        saved_at        INTEGER NOT NULL,
+        -- the header of the file, messages apart
+        header          TEXT NOT NULL,
+        sha256          TEXT NOT NULL,
+        file_stamp      TEXT NOT NULL,
+        -- why the file cannot be read, where it cannot
+        corrupt         TEXT,
+        last_used_at    INTEGER NOT NULL,
+        UNIQUE (agent_id, session_id)
+    );
+    CREATE INDEX sessions_of_agent ON sessions (agent_id, saved_at);
+    CREATE INDEX sessions_by_time ON sessions (saved_at);
+    CREATE TABLE session_tags (
+        id  BLOB NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        tag TEXT NOT NULL,
+        PRIMARY KEY (tag, id)
+    ) WITHOUT ROWID;
+    CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+    INSERT INTO counters VALUES ('sessions', 0);
+    CREATE TRIGGER session_added AFTER INSERT ON sessions BEGIN
+        UPDATE agents SET sessions = sessions + 1 WHERE id = new.agent_id;
+        UPDATE counters SET value = value + 1 WHERE name = 'sessions';
+    END;
+    CREATE TRIGGER session_gone AFTER DELETE ON sessions BEGIN
+        UPDATE agents SET sessions = sessions - 1 WHERE id = old.agent_id;
+        UPDATE counters SET value = value - 1 WHERE name = 'sessions';
+    END;
+    CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+"];

@@ -1,0 +1,383 @@
+//! Rows of sessions.
+
+use chorus_proto::{ErrorKind, SessionHeader};
+use jiff::Timestamp;
+use rusqlite::types::Value;
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, params, params_from_iter};
+use uuid::Uuid;
+
+use super::Catalog;
+use crate::failure::{Failure, Result};
+use crate::store::journal::{from_nanos, to_nanos};
+
+/// A session as the catalog has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionRow {
+    pub header: SessionHeader,
+    /// Of the messages, as [`crate::session::MessageHash`] counts them.
+    pub sha256: String,
+    /// Of the file when it was read or written: when it differs, the file has changed.
+    pub file_stamp: String,
+    /// Why the file cannot be read, where it cannot.
+    pub corrupt: Option<String>,
+    pub last_used_at: Timestamp,
+}
+
+/// A page of sessions, newest first.
+#[derive(Debug, Clone, Default)]
+pub struct Listing {
+    /// `None`: of every agent.
+    pub agent: Option<Uuid>,
+    pub since: Option<Timestamp>,
+    pub tag: Option<String>,
+    pub offset: u64,
+    pub limit: u64,
+}
+
+const COLUMNS: &str = "header, sha256, file_stamp, corrupt, last_used_at";
+
+fn read(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
+    let header = row.get_ref(0)?.as_str()?;
+    Ok(SessionRow {
+        header: serde_json::from_str(header)
+            .map_err(|e| rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(e)))?,
+        sha256: row.get(1)?,
+        file_stamp: row.get(2)?,
+        corrupt: row.get(3)?,
+        last_used_at: from_nanos(row.get(4)?),
+    })
+}
+
+impl Catalog {
+    /// Inserts a session; a name that the agent has already is a conflict.
+    pub fn add_session(&self, row: SessionRow) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| insert(conn, &row))
+    }
+
+    /// Inserts a session, or puts it in place of whatever has its id or its name within the agent.
+    pub fn put_session(&self, row: SessionRow) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            conn.prepare_cached("DELETE FROM sessions WHERE id = ?1 OR (agent_id = ?2 AND session_id = ?3)")?
+                .execute(params![row.header.id.as_bytes(), row.header.agent_id.as_bytes(), row.header.session_id])?;
+            insert(conn, &row)
+        })
+    }
+
+    /// Takes a row out.
+    pub fn remove_session(&self, id: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            conn.prepare_cached("DELETE FROM sessions WHERE id = ?1")?.execute([id.as_bytes()])?;
+            Ok(())
+        })
+    }
+
+    /// Notes that a session was used.
+    pub fn touch_session(&self, id: Uuid, at: Timestamp) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            conn.prepare_cached("UPDATE sessions SET last_used_at = ?2 WHERE id = ?1")?
+                .execute(params![id.as_bytes(), to_nanos(at)])?;
+            Ok(())
+        })
+    }
+
+    /// The session with this id.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn session(&self, id: Uuid) -> Result<Option<SessionRow>> {
+        self.reader
+            .submit(move |conn| {
+                Ok(conn
+                    .prepare_cached(&format!("SELECT {COLUMNS} FROM sessions WHERE id = ?1"))?
+                    .query_row([id.as_bytes()], read)
+                    .optional()?)
+            })
+            .await
+    }
+
+    /// A page, and how many there are in all.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn sessions(&self, listing: Listing) -> Result<(Vec<SessionRow>, u64)> {
+        self.reader.submit(move |conn| Ok((page(conn, &listing)?, total(conn, &listing)?))).await
+    }
+
+    /// The `n`th newest readable session of `agent`, counted from 0.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn latest(&self, agent: Uuid, n: u64) -> Result<Option<SessionRow>> {
+        self.reader
+            .submit(move |conn| {
+                Ok(conn
+                    .prepare_cached(&format!(
+                        "SELECT {COLUMNS} FROM sessions WHERE agent_id = ?1 AND corrupt IS NULL
+                         ORDER BY saved_at DESC, rowid DESC LIMIT 1 OFFSET ?2"
+                    ))?
+                    .query_row(params![agent.as_bytes(), n], read)
+                    .optional()?)
+            })
+            .await
+    }
+
+    /// Newest session of each agent, in the order asked; one seek each.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn last_of_each(&self, agents: Vec<Uuid>) -> Result<Vec<Option<SessionRow>>> {
+        self.reader
+            .submit(move |conn| {
+                let mut statement = conn.prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM sessions WHERE agent_id = ?1 ORDER BY saved_at DESC, rowid DESC LIMIT 1"
+                ))?;
+                agents.iter().map(|agent| Ok(statement.query_row([agent.as_bytes()], read).optional()?)).collect()
+            })
+            .await
+    }
+
+    /// The session of that exact name; of any agent where none is given.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn sessions_named(&self, agent: Option<Uuid>, session_id: String) -> Result<Vec<SessionRow>> {
+        self.reader
+            .submit(move |conn| {
+                let of_agent = if agent.is_some() { "AND agent_id = ?2" } else { "" };
+                let mut statement = conn.prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM sessions WHERE session_id = ?1 {of_agent} ORDER BY saved_at DESC LIMIT 20"
+                ))?;
+                let mut values = vec![Value::from(session_id)];
+                values.extend(agent.map(|agent| Value::Blob(agent.as_bytes().to_vec())));
+                let rows = statement.query_map(params_from_iter(values), read)?.collect::<rusqlite::Result<_>>()?;
+                Ok(rows)
+            })
+            .await
+    }
+
+    /// Sessions whose session_id or UUID begins with `prefix`, newest first, at most 20; of any agent where none is
+    /// given.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn sessions_beginning(&self, agent: Option<Uuid>, prefix: String) -> Result<Vec<SessionRow>> {
+        self.reader
+            .submit(move |conn| {
+                let (low, high) = uuid_range(&prefix).unwrap_or(([0xFF; 16], [0; 16]));
+                let of_agent = if agent.is_some() { "AND agent_id = ?5" } else { "" };
+                // substr, not LIKE: a name may hold `_`, and every one does.
+                let mut statement = conn.prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM sessions
+                     WHERE (substr(session_id, 1, length(?1)) = ?1 OR id BETWEEN ?2 AND ?3) AND ?4 {of_agent}
+                     ORDER BY saved_at DESC, rowid DESC LIMIT 20"
+                ))?;
+                let mut values =
+                    vec![Value::from(prefix), Value::Blob(low.to_vec()), Value::Blob(high.to_vec()), Value::Integer(1)];
+                values.extend(agent.map(|agent| Value::Blob(agent.as_bytes().to_vec())));
+                let rows = statement.query_map(params_from_iter(values), read)?.collect::<rusqlite::Result<_>>()?;
+                Ok(rows)
+            })
+            .await
+    }
+
+    /// Names of the agent that are `base` or begin with `base-`.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn names_like(&self, agent: Uuid, base: String) -> Result<Vec<String>> {
+        self.reader
+            .submit(move |conn| {
+                let mut statement = conn.prepare_cached(
+                    "SELECT session_id FROM sessions
+                     WHERE agent_id = ?1 AND (session_id = ?2 OR session_id BETWEEN ?2 || '-' AND ?2 || '.')",
+                )?;
+                let names = statement
+                    .query_map(params![agent.as_bytes(), base], |row| row.get(0))?
+                    .collect::<rusqlite::Result<_>>()?;
+                Ok(names)
+            })
+            .await
+    }
+
+    /// Name, file stamp and damage of every session of an agent.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn stamps(&self, agent: Uuid) -> Result<Vec<(String, String)>> {
+        self.reader
+            .submit(move |conn| {
+                let mut statement =
+                    conn.prepare_cached("SELECT session_id, file_stamp FROM sessions WHERE agent_id = ?1")?;
+                let rows = statement
+                    .query_map([agent.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?
+                    .collect::<rusqlite::Result<_>>()?;
+                Ok(rows)
+            })
+            .await
+    }
+
+    /// How many characters of each id tell it from every other: 8, or more where two would be alike. Only hex digits
+    /// are counted, hyphens come on top.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn short_ids(&self, ids: Vec<Uuid>) -> Result<Vec<String>> {
+        self.reader
+            .submit(move |conn| {
+                let mut before =
+                    conn.prepare_cached("SELECT id FROM sessions WHERE id < ?1 ORDER BY id DESC LIMIT 1")?;
+                let mut after = conn.prepare_cached("SELECT id FROM sessions WHERE id > ?1 ORDER BY id LIMIT 1")?;
+                ids.iter()
+                    .map(|id| {
+                        let mut digits = 8;
+                        for neighbour in [&mut before, &mut after] {
+                            let other: Option<[u8; 16]> =
+                                neighbour.query_row([id.as_bytes()], |row| row.get(0)).optional()?;
+                            if let Some(other) = other {
+                                digits = digits.max(alike(*id, Uuid::from_bytes(other)) + 1);
+                            }
+                        }
+                        Ok(first_digits(*id, digits))
+                    })
+                    .collect()
+            })
+            .await
+    }
+}
+
+fn insert(conn: &Connection, row: &SessionRow) -> Result<()> {
+    let header = serde_json::to_string(&row.header).map_err(|e| Failure::internal(e.to_string()))?;
+    let id = row.header.id;
+    conn.prepare_cached(
+        "INSERT INTO sessions (id, agent_id, session_id, saved_at, header, sha256, file_stamp, corrupt, last_used_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    )?
+    .execute(params![
+        id.as_bytes(),
+        row.header.agent_id.as_bytes(),
+        row.header.session_id,
+        to_nanos(row.header.saved_at),
+        header,
+        row.sha256,
+        row.file_stamp,
+        row.corrupt,
+        to_nanos(row.last_used_at),
+    ])
+    .map_err(|e| match e.sqlite_error_code() {
+        Some(ErrorCode::ConstraintViolation) => Failure::new(
+            ErrorKind::AlreadyExists,
+            format!("there is a session {} of this agent already", row.header.session_id),
+        ),
+        _ => e.into(),
+    })?;
+    let mut tag = conn.prepare_cached("INSERT OR IGNORE INTO session_tags (id, tag) VALUES (?1, ?2)")?;
+    for name in &row.header.tags {
+        tag.execute(params![id.as_bytes(), name])?;
+    }
+    Ok(())
+}
+
+/// The `WHERE` of a listing and its values.
+fn filter(listing: &Listing) -> (String, Vec<Value>) {
+    let mut parts = Vec::new();
+    let mut values = Vec::new();
+    if let Some(agent) = listing.agent {
+        parts.push("agent_id = ?");
+        values.push(Value::Blob(agent.as_bytes().to_vec()));
+    }
+    if let Some(since) = listing.since {
+        parts.push("saved_at >= ?");
+        values.push(Value::Integer(to_nanos(since)));
+    }
+    if let Some(tag) = &listing.tag {
+        parts.push("id IN (SELECT id FROM session_tags WHERE tag = ?)");
+        values.push(Value::Text(tag.clone()));
+    }
+    let filter = if parts.is_empty() { String::new() } else { format!("WHERE {}", parts.join(" AND ")) };
+    (filter, values)
+}
+
+fn page(conn: &Connection, listing: &Listing) -> Result<Vec<SessionRow>> {
+    let (filter, mut values) = filter(listing);
+    values.push(Value::Integer(i64::try_from(listing.limit).unwrap_or(i64::MAX)));
+    values.push(Value::Integer(i64::try_from(listing.offset).unwrap_or(i64::MAX)));
+    let mut statement = conn.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM sessions {filter} ORDER BY saved_at DESC, rowid DESC LIMIT ? OFFSET ?"
+    ))?;
+    let rows = statement.query_map(params_from_iter(values), read)?.collect::<rusqlite::Result<_>>()?;
+    Ok(rows)
+}
+
+/// Maintained counters answer where nothing is filtered, so that a long history costs what a short one does.
+fn total(conn: &Connection, listing: &Listing) -> Result<u64> {
+    if listing.since.is_none() && listing.tag.is_none() {
+        let counted = match listing.agent {
+            Some(agent) => conn
+                .prepare_cached("SELECT sessions FROM agents WHERE id = ?1")?
+                .query_row([agent.as_bytes()], |row| row.get(0))
+                .optional()?,
+            None => conn
+                .prepare_cached("SELECT value FROM counters WHERE name = 'sessions'")?
+                .query_row([], |row| row.get(0))
+                .optional()?,
+        };
+        return Ok(counted.unwrap_or(0));
+    }
+    let (filter, values) = filter(listing);
+    Ok(conn
+        .prepare_cached(&format!("SELECT count(*) FROM sessions {filter}"))?
+        .query_row(params_from_iter(values), |row| row.get(0))?)
+}
+
+/// The lowest and highest UUID that begin with the hex digits of `prefix`; `None` where it has anything else.
+fn uuid_range(prefix: &str) -> Option<([u8; 16], [u8; 16])> {
+    let (mut low, mut high) = ([0_u8; 16], [0xFF_u8; 16]);
+    for (index, c) in prefix.chars().filter(|c| *c != '-').enumerate() {
+        let digit = u8::try_from(c.to_digit(16)?).ok()?;
+        let (byte, shift) = (index / 2, if index % 2 == 0 { 4 } else { 0 });
+        *low.get_mut(byte)? |= digit << shift;
+        high[byte] &= (digit << shift) | !(0xF << shift);
+    }
+    Some((low, high))
+}
+
+/// How many leading hex digits two ids share.
+fn alike(a: Uuid, b: Uuid) -> usize {
+    (((a.as_u128() ^ b.as_u128()).leading_zeros()) / 4) as usize
+}
+
+/// The id's text up to its `digits`th hex digit.
+fn first_digits(id: Uuid, digits: usize) -> String {
+    let mut seen = 0;
+    id.to_string()
+        .chars()
+        .take_while(|c| {
+            let more = seen < digits;
+            seen += usize::from(*c != '-');
+            more
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_become_ranges() {
+        let (low, high) = uuid_range("1f3").unwrap();
+        assert_eq!((low[0], low[1], high[0], high[1], high[2]), (0x1F, 0x30, 0x1F, 0x3F, 0xFF));
+        assert_eq!(uuid_range("1f3a-9").unwrap().0[2], 0x90);
+        assert!(uuid_range("2026_").is_none());
+        assert!(uuid_range(&"0".repeat(33)).is_none());
+    }
+
+    #[test]
+    fn short_ids_grow_where_two_are_alike() {
+        let a = Uuid::parse_str("1f3a9c02-1111-4000-8000-000000000000").unwrap();
+        let b = Uuid::parse_str("1f3a9c02-1211-4000-8000-000000000000").unwrap();
+        assert_eq!(alike(a, b), 9);
+        assert_eq!(first_digits(a, 8), "1f3a9c02");
+        assert_eq!(first_digits(a, 10), "1f3a9c02-11");
+    }
+}

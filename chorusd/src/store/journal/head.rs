@@ -1,0 +1,118 @@
+//! The head of a context: what is known of it without its messages.
+
+use jiff::Timestamp;
+use rusqlite::types::Type;
+use rusqlite::{Connection, Row, params};
+use uuid::Uuid;
+
+use crate::failure::Result;
+use crate::message::{ContextNo, Totals};
+
+/// A context that begins.
+#[derive(Debug, Clone)]
+pub struct NewHead {
+    pub agent: Uuid,
+    pub started_at: Timestamp,
+    pub idle_deadline_at: Option<Timestamp>,
+    pub parent: Option<Uuid>,
+}
+
+/// A live context as the journal has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    pub context: ContextNo,
+    pub agent: Uuid,
+    pub started_at: Timestamp,
+    pub last_activity_at: Timestamp,
+    pub idle_deadline_at: Option<Timestamp>,
+    pub totals: Totals,
+    pub parent: Option<Uuid>,
+    /// The first messages, as many as `saved_session` holds.
+    pub saved_messages: u64,
+    pub saved_session: Option<Uuid>,
+    /// The session that the first record refers to.
+    pub base_session: Option<Uuid>,
+}
+
+/// Nanoseconds since 1970; good until 2262.
+pub fn to_nanos(at: Timestamp) -> i64 {
+    i64::try_from(at.as_nanosecond()).unwrap_or(i64::MAX)
+}
+
+/// The time of [`to_nanos`].
+pub fn from_nanos(nanos: i64) -> Timestamp {
+    Timestamp::from_nanosecond(i128::from(nanos)).unwrap_or_default()
+}
+
+impl NewHead {
+    /// Makes the head unless it is there already.
+    pub fn insert(&self, conn: &Connection, context: ContextNo) -> Result<()> {
+        conn.prepare_cached(
+            "INSERT INTO contexts (id, agent_id, started_at, last_activity_at, idle_deadline_at, parent_id)
+             VALUES (?1, ?2, ?3, ?3, ?4, ?5) ON CONFLICT (id) DO NOTHING",
+        )?
+        .execute(params![
+            context.0,
+            self.agent.as_bytes(),
+            to_nanos(self.started_at),
+            self.idle_deadline_at.map(to_nanos),
+            self.parent.as_ref().map(Uuid::as_bytes),
+        ])?;
+        Ok(())
+    }
+}
+
+/// Counts messages that were added; answers how many there are now.
+pub fn add(
+    conn: &Connection,
+    context: ContextNo,
+    totals: Totals,
+    at: Timestamp,
+    deadline: Option<Timestamp>,
+) -> Result<u64> {
+    Ok(conn
+        .prepare_cached(
+            "UPDATE contexts SET messages = messages + ?2, queries = queries + ?3, chars = chars + ?4,
+                 last_activity_at = ?5, idle_deadline_at = ?6 WHERE id = ?1 RETURNING messages",
+        )?
+        .query_row(
+            params![context.0, totals.messages, totals.queries, totals.chars, to_nanos(at), deadline.map(to_nanos)],
+            |row| row.get(0),
+        )?)
+}
+
+/// All heads.
+pub fn all(conn: &Connection) -> Result<Vec<Head>> {
+    let mut statement = conn.prepare(
+        "SELECT id, agent_id, started_at, last_activity_at, idle_deadline_at, messages, queries, chars, parent_id,
+                saved_messages, saved_session, base_session FROM contexts ORDER BY id",
+    )?;
+    let heads = statement.query_map([], read)?.collect::<rusqlite::Result<_>>()?;
+    Ok(heads)
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Head> {
+    Ok(Head {
+        context: ContextNo(row.get(0)?),
+        agent: uuid(row, 1)?.unwrap_or_default(),
+        started_at: from_nanos(row.get(2)?),
+        last_activity_at: from_nanos(row.get(3)?),
+        idle_deadline_at: row.get::<_, Option<i64>>(4)?.map(from_nanos),
+        totals: Totals { messages: row.get(5)?, queries: row.get(6)?, chars: row.get(7)? },
+        parent: uuid(row, 8)?,
+        saved_messages: row.get(9)?,
+        saved_session: uuid(row, 10)?,
+        base_session: uuid(row, 11)?,
+    })
+}
+
+/// Reads a nullable UUID.
+pub fn uuid(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Uuid>> {
+    let bytes: Option<Vec<u8>> = row.get(column)?;
+    bytes
+        .map(|bytes| {
+            Uuid::from_slice(&bytes)
+                .map_err(|e| rusqlite::Error::FromSqlConversionFailure(column, Type::Blob, Box::new(e)))
+        })
+        .transpose()
+}

@@ -1,0 +1,335 @@
+//! The journal of live contexts: `db/live.db`. What it has answered survives `kill -9` and power loss.
+//!
+//! A context is a row of totals (its head) and a run of records. Appending adds records and moves the head in one
+//! commit; ending a context deletes the head in one commit and trims the records behind it.
+
+mod head;
+mod record;
+mod schema;
+
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use chorus_proto::methods::context::AppendResult;
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension as _, params};
+use uuid::Uuid;
+
+pub use head::{Head, NewHead, from_nanos, to_nanos};
+pub use record::{Record, unreadable};
+
+use super::sqlite::{self};
+use super::worker::Worker;
+use super::{Durability, OnFatal};
+use crate::failure::{Failure, Result};
+use crate::message::{ContextNo, Stored, Totals};
+
+/// The keys of a context's records: its number in the high half, the record's in the low.
+fn keys(context: ContextNo) -> RangeInclusive<i64> {
+    (context.0 << 32)..=((context.0 << 32) | 0xFFFF_FFFF)
+}
+
+/// The context a record belongs to.
+fn of_key(key: i64) -> ContextNo {
+    ContextNo(key >> 32)
+}
+
+/// Records deleted in one commit when a context has ended: few enough that no append waits long.
+const TRIM: usize = 2_000;
+
+/// Keys of appends are remembered so long.
+const KEY_DAYS: i64 = 30;
+
+/// Messages for a live context.
+#[derive(Debug)]
+pub struct Append {
+    pub agent: Uuid,
+    pub context: ContextNo,
+    /// The head to make if this is the first of the context to arrive.
+    pub begin: NewHead,
+    /// Number of the first record.
+    pub first: u32,
+    pub messages: Vec<Stored>,
+    pub at: Timestamp,
+    pub deadline: Option<Timestamp>,
+    /// The same key again gives the first answer.
+    pub key: Option<String>,
+}
+
+/// What became of an [`Append`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Appended {
+    Now(AppendResult),
+    /// The key was known: nothing was added.
+    Before(AppendResult),
+}
+
+/// The journal.
+#[derive(Debug)]
+pub struct Journal {
+    writer: Worker,
+    reader: Worker,
+    next: AtomicI64,
+    /// SQLite's write-ahead log, where the last commits are.
+    log: PathBuf,
+}
+
+impl Journal {
+    pub(super) fn open(path: &Path, durability: Durability, on_fatal: &OnFatal) -> Result<Self> {
+        let conn = sqlite::open(path, schema::MIGRATIONS)?;
+        if let Durability::Interval(_) = durability {
+            conn.pragma_update(None, "synchronous", "NORMAL")?;
+        }
+        let next = schema::last_context(&conn)? + 1;
+        let reader = sqlite::open_reader(path)?;
+        Ok(Self {
+            writer: Worker::writer("journal", conn, on_fatal.clone())?,
+            reader: Worker::reader("journal-read", reader)?,
+            next: AtomicI64::new(next),
+            log: path.with_extension("db-wal"),
+        })
+    }
+
+    /// A number for a context that is about to begin.
+    pub fn reserve(&self) -> ContextNo {
+        ContextNo(self.next.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Heads of all live contexts.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn heads(&self) -> Result<Vec<Head>> {
+        self.reader.submit(head::all).await
+    }
+
+    /// Adds messages; queued by this call, done when the future is. The order of calls is the order of records.
+    pub fn append(&self, append: Append) -> impl Future<Output = Result<Appended>> + Send + use<> {
+        self.writer.submit(move |conn| append_in(conn, &append))
+    }
+
+    /// The first answer to `key`, where there was one.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn answer_to(&self, agent: Uuid, key: String) -> Result<Option<AppendResult>> {
+        self.reader.submit(move |conn| known_answer(conn, agent, &key)).await
+    }
+
+    /// Notes that the first `messages` messages are held by `session`.
+    pub fn saved(
+        &self,
+        context: ContextNo,
+        messages: u64,
+        session: Uuid,
+    ) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            conn.prepare_cached("UPDATE contexts SET saved_messages = ?2, saved_session = ?3 WHERE id = ?1")?
+                .execute(params![context.0, messages, session.as_bytes()])?;
+            Ok(())
+        })
+    }
+
+    /// Moves the deadline of a context.
+    pub fn set_deadline(
+        &self,
+        context: ContextNo,
+        deadline: Option<Timestamp>,
+    ) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            conn.prepare_cached("UPDATE contexts SET idle_deadline_at = ?2 WHERE id = ?1")?
+                .execute(params![context.0, deadline.map(to_nanos)])?;
+            Ok(())
+        })
+    }
+
+    /// Ends a context. Its records are trimmed by [`Journal::trim`].
+    pub fn end(&self, context: ContextNo) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| end_in(conn, context))
+    }
+
+    /// Ends `old` and begins a context that holds the first `messages` messages of `session`, as a reference.
+    pub fn replace(
+        &self,
+        old: Option<ContextNo>,
+        context: ContextNo,
+        head: NewHead,
+        session: Uuid,
+        totals: Totals,
+    ) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            if let Some(old) = old {
+                end_in(conn, old)?;
+            }
+            head.insert(conn, context)?;
+            head::add(conn, context, totals, head.started_at, head.idle_deadline_at)?;
+            conn.prepare_cached(
+                "UPDATE contexts SET base_session = ?2, saved_messages = ?3, saved_session = ?4 WHERE id = ?1",
+            )?
+            .execute(params![context.0, session.as_bytes(), totals.messages, session.as_bytes()])?;
+            let record = Record::Session { id: *session.as_bytes(), messages: totals.messages };
+            insert_record(conn, context, 0, &record)
+        })
+    }
+
+    /// Puts the messages themselves where the context refers to a session.
+    pub fn materialise(
+        &self,
+        context: ContextNo,
+        messages: Vec<Stored>,
+    ) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            let range = keys(context);
+            conn.execute("DELETE FROM records WHERE key BETWEEN ?1 AND ?2", [range.start(), range.end()])?;
+            for (number, message) in (0_u32..).zip(&messages) {
+                insert_record(conn, context, number, &Record::Message { json: message.json() })?;
+            }
+            conn.execute("UPDATE contexts SET base_session = NULL WHERE id = ?1", [context.0])?;
+            Ok(())
+        })
+    }
+
+    /// The records of a context in order, each with its number.
+    ///
+    /// # Errors
+    /// A record that cannot be read.
+    pub async fn records(&self, context: ContextNo) -> Result<Vec<(u32, Entry)>> {
+        self.reader.submit(move |conn| load(conn, context)).await
+    }
+
+    /// Deletes records of contexts that have ended: of `context`, or whatever a crash left.
+    ///
+    /// # Errors
+    /// A database that cannot be written.
+    pub async fn trim(&self, context: ContextNo) -> Result<()> {
+        loop {
+            let deleted = self.writer.submit(move |conn| trim_in(conn, context)).await?;
+            if deleted < TRIM {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Contexts below the first new one that have records and no head: their end was interrupted.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn ended(&self) -> Result<Vec<ContextNo>> {
+        self.reader.submit(schema::headless).await
+    }
+
+    /// Forgets keys of appends that are too old to come again.
+    ///
+    /// # Errors
+    /// A database that cannot be written.
+    pub async fn forget_keys(&self, now: Timestamp) -> Result<()> {
+        let before = to_nanos(now) - KEY_DAYS * 86_400 * 1_000_000_000;
+        self.writer
+            .submit(move |conn| {
+                conn.execute("DELETE FROM append_keys WHERE at < ?1", [before])?;
+                Ok(())
+            })
+            .await
+    }
+
+    /// Brings everything to the disk, where commits do not do so themselves.
+    ///
+    /// # Errors
+    /// A sync that failed.
+    pub async fn flush(&self) -> Result<()> {
+        let log = self.log.clone();
+        tokio::task::spawn_blocking(move || std::fs::File::open(log)?.sync_data())
+            .await
+            .map_err(|e| Failure::internal(e.to_string()))?
+            .map_err(|e| Failure::io("cannot sync the journal", &e))
+    }
+
+    pub(super) async fn close(&self) {
+        self.reader.close().await;
+        self.writer.close().await;
+    }
+}
+
+/// A record that was read back.
+#[derive(Debug, Clone)]
+pub enum Entry {
+    Message(Stored),
+    /// The first messages of a session.
+    Session {
+        id: Uuid,
+        messages: u64,
+    },
+}
+
+fn append_in(conn: &Connection, append: &Append) -> Result<Appended> {
+    if let Some(key) = &append.key
+        && let Some(answer) = known_answer(conn, append.agent, key)?
+    {
+        return Ok(Appended::Before(answer));
+    }
+    append.begin.insert(conn, append.context)?;
+    for (number, message) in (append.first..).zip(&append.messages) {
+        insert_record(conn, append.context, number, &Record::Message { json: message.json() })?;
+    }
+    let totals = Totals::of(&append.messages);
+    let messages = head::add(conn, append.context, totals, append.at, append.deadline)?;
+    let answer = AppendResult { appended: totals.messages, messages };
+    if let Some(key) = &append.key {
+        conn.prepare_cached("INSERT INTO append_keys (agent_id, key, appended, messages, at) VALUES (?1,?2,?3,?4,?5)")?
+            .execute(params![append.agent.as_bytes(), key, answer.appended, answer.messages, to_nanos(append.at)])?;
+    }
+    Ok(Appended::Now(answer))
+}
+
+fn known_answer(conn: &Connection, agent: Uuid, key: &str) -> Result<Option<AppendResult>> {
+    Ok(conn
+        .prepare_cached("SELECT appended, messages FROM append_keys WHERE agent_id = ?1 AND key = ?2")?
+        .query_row(params![agent.as_bytes(), key], |row| {
+            Ok(AppendResult { appended: row.get(0)?, messages: row.get(1)? })
+        })
+        .optional()?)
+}
+
+fn insert_record(conn: &Connection, context: ContextNo, number: u32, record: &Record<'_>) -> Result<()> {
+    let key = keys(context).start() | i64::from(number);
+    conn.prepare_cached("INSERT INTO records (key, envelope) VALUES (?1, ?2)")?
+        .execute(params![key, record.encode()?])?;
+    Ok(())
+}
+
+fn end_in(conn: &Connection, context: ContextNo) -> Result<()> {
+    conn.prepare_cached("DELETE FROM contexts WHERE id = ?1")?.execute([context.0])?;
+    Ok(())
+}
+
+fn trim_in(conn: &Connection, context: ContextNo) -> Result<usize> {
+    let range = keys(context);
+    Ok(conn
+        .prepare_cached(
+            "DELETE FROM records WHERE key IN (SELECT key FROM records WHERE key BETWEEN ?1 AND ?2 LIMIT ?3)",
+        )?
+        .execute(params![range.start(), range.end(), TRIM])?)
+}
+
+fn load(conn: &Connection, context: ContextNo) -> Result<Vec<(u32, Entry)>> {
+    let range = keys(context);
+    let mut statement =
+        conn.prepare_cached("SELECT key, envelope FROM records WHERE key BETWEEN ?1 AND ?2 ORDER BY key")?;
+    let mut rows = statement.query([range.start(), range.end()])?;
+    let mut entries = Vec::new();
+    while let Some(row) = rows.next()? {
+        let key: i64 = row.get(0)?;
+        let number = u32::try_from(key & 0xFFFF_FFFF).unwrap_or(u32::MAX);
+        let envelope = row.get_ref(1)?.as_blob().map_err(|e| Failure::internal(e.to_string()))?;
+        let entry = match Record::decode(envelope)? {
+            Record::Message { json } => Entry::Message(
+                Stored::parse(bytes::Bytes::copy_from_slice(json))
+                    .map_err(|e| unreadable(format_args!("message {number}: {e}")))?,
+            ),
+            Record::Session { id, messages } => Entry::Session { id: Uuid::from_bytes(id), messages },
+        };
+        entries.push((number, entry));
+    }
+    Ok(entries)
+}

@@ -1,0 +1,65 @@
+//! Everything that lasts: the journal of live contexts, the catalog of agents and sessions, and session files.
+//!
+//! The face is asynchronous and names no SQLite type, so that another database or an object store may stand behind
+//! it one day.
+
+pub mod agents_dir;
+pub mod catalog;
+pub mod journal;
+pub mod session_files;
+mod sqlite;
+mod worker;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use catalog::Catalog;
+pub use journal::Journal;
+pub use session_files::SessionFiles;
+
+use crate::failure::{Failure, Result};
+
+/// When a commit is on the disk for certain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// Before it is answered.
+    Always,
+    /// At the end of each interval; a power failure may lose what came since.
+    Interval(Duration),
+}
+
+/// Told once when storage can no longer be trusted: a sync failed, so nothing more may be acknowledged.
+pub type OnFatal = Arc<dyn Fn(Failure) + Send + Sync>;
+
+/// The store of one home.
+#[derive(Debug)]
+pub struct Store {
+    pub journal: Journal,
+    pub catalog: Catalog,
+    pub files: SessionFiles,
+}
+
+impl Store {
+    /// Opens or makes the databases below `home`. Blocks.
+    ///
+    /// # Errors
+    /// A database that cannot be opened, or is of a newer schema.
+    pub fn open(home: &Path, durability: Durability, on_fatal: &OnFatal) -> Result<Self> {
+        let db = home.join("db");
+        Ok(Self {
+            journal: Journal::open(&db.join("live.db"), durability, on_fatal)?,
+            catalog: Catalog::open(&db.join("chorus.db"), on_fatal)?,
+            files: SessionFiles::default(),
+        })
+    }
+
+    /// Ends the writers after what is queued, and keeps a copy of the catalog.
+    ///
+    /// # Errors
+    /// Where the copy cannot be made; the databases are closed all the same.
+    pub async fn close(&self) -> Result<()> {
+        self.journal.close().await;
+        self.catalog.close().await
+    }
+}

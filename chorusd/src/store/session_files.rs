@@ -1,0 +1,223 @@
+//! Session files: written so that a reader sees the old one, the new one or none, never a part.
+
+use std::collections::HashSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use chorus_proto::{ErrorKind, SessionHeader};
+use uuid::Uuid;
+
+use crate::failure::{Failure, Result};
+use crate::message::Stored;
+use crate::session::{MessageHash, SessionFile, file};
+
+/// Beginning of the name of a file that is being written.
+pub const TEMPORARY: &str = ".new-";
+
+/// The files of all agents, and the names that are being given right now.
+#[derive(Debug, Default)]
+pub struct SessionFiles {
+    reserved: Arc<Mutex<HashSet<(Uuid, String)>>>,
+}
+
+/// A name that nobody else is given while this lives.
+#[derive(Debug)]
+pub struct ReservedName {
+    reserved: Arc<Mutex<HashSet<(Uuid, String)>>>,
+    key: (Uuid, String),
+}
+
+impl ReservedName {
+    /// The session_id.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.key.1
+    }
+}
+
+impl Drop for ReservedName {
+    fn drop(&mut self) {
+        self.reserved.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
+    }
+}
+
+/// A file that was written.
+#[derive(Debug, Clone)]
+pub struct Written {
+    pub path: PathBuf,
+    pub sha256: String,
+    pub stamp: String,
+}
+
+impl SessionFiles {
+    /// Reserves `wanted`, or the first free one of `wanted-2`, `wanted-3`, …, given the names that the catalog knows.
+    pub fn reserve(&self, agent: Uuid, dir: &Path, wanted: &str, known: &[String]) -> ReservedName {
+        let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
+        let known: HashSet<&str> = known.iter().map(String::as_str).collect();
+        let name = crate::session::slug::free_name(wanted, |name| {
+            known.contains(name)
+                || reserved.contains(&(agent, name.to_owned()))
+                || path_of(dir, name).symlink_metadata().is_ok()
+        });
+        let key = (agent, name);
+        reserved.insert(key.clone());
+        ReservedName { reserved: self.reserved.clone(), key }
+    }
+}
+
+/// Where the session `session_id` of the agent in `agent_dir` lies.
+#[must_use]
+pub fn path_of(agent_dir: &Path, session_id: &str) -> PathBuf {
+    agent_dir.join("sessions").join(format!("{session_id}.json"))
+}
+
+/// Writes a session. Blocks; on return the file is durable under its name.
+///
+/// # Errors
+/// Whatever the disk says; nothing is left behind then.
+pub fn write(agent_dir: &Path, header: &SessionHeader, messages: &[Stored]) -> Result<Written> {
+    let target = path_of(agent_dir, &header.session_id);
+    replace(&target, |out| {
+        let mut hash = MessageHash::default();
+        file::write_header(out, header)?;
+        for (index, message) in messages.iter().enumerate() {
+            hash.add(message.json());
+            file::write_message(out, message.json(), index == 0)?;
+        }
+        file::write_end(out)?;
+        Ok(hash.finish())
+    })
+}
+
+/// Writes a session whose messages were collected in a [`Body`]. Blocks.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_body(agent_dir: &Path, header: &SessionHeader, body: Body) -> Result<Written> {
+    let target = path_of(agent_dir, &header.session_id);
+    let (mut spool, sha256) = body.finish().map_err(|e| writing(&target, &e))?;
+    replace(&target, |out| {
+        file::write_header(out, header)?;
+        io::copy(&mut spool, out)?;
+        file::write_end(out)?;
+        Ok(sha256)
+    })
+}
+
+/// Writes a file beside `target`, brings it to the disk, and puts it in place of `target`.
+fn replace(target: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<String>) -> Result<Written> {
+    let dir = target.parent().unwrap_or(Path::new("."));
+    let temporary = dir.join(format!("{TEMPORARY}{}", Uuid::new_v4()));
+    let written = (|| {
+        let new = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
+        let mut out = BufWriter::with_capacity(1 << 20, new);
+        let sha256 = fill(&mut out)?;
+        let new = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        new.sync_all()?;
+        let stamp = stamp(&new.metadata()?);
+        fs::rename(&temporary, target)?;
+        sync_dir(dir)?;
+        Ok(Written { path: target.to_owned(), sha256, stamp })
+    })();
+    written.map_err(|e| {
+        let _ = fs::remove_file(&temporary);
+        writing(target, &e)
+    })
+}
+
+fn writing(target: &Path, error: &io::Error) -> Failure {
+    Failure::io(format_args!("cannot write {}", target.display()), error)
+}
+
+/// Makes the entries of a directory durable.
+///
+/// # Errors
+/// What the system says.
+pub fn sync_dir(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
+/// Takes a session file away again, as if it had never been written. Blocks.
+pub fn unwrite(written: &Written) {
+    if fs::remove_file(&written.path).is_ok()
+        && let Some(dir) = written.path.parent()
+    {
+        let _ = sync_dir(dir);
+    }
+}
+
+/// Size and time of change: what a file is recognised by.
+#[must_use]
+pub fn stamp(metadata: &fs::Metadata) -> String {
+    format!("{}:{}.{:09}", metadata.len(), metadata.mtime(), metadata.mtime_nsec())
+}
+
+/// A session file as it was found.
+#[derive(Debug)]
+pub struct Found {
+    pub file: Result<SessionFile, file::FormatError>,
+    pub stamp: String,
+}
+
+/// Reads a session file. Blocks.
+///
+/// # Errors
+/// `session_not_found` where it is gone, else what the disk says. A file that is no session is not an error here.
+pub fn read(path: &Path) -> Result<Found> {
+    let failed = |e: io::Error| match e.kind() {
+        io::ErrorKind::NotFound => {
+            Failure::new(ErrorKind::SessionNotFound, format!("the file {} is gone", path.display()))
+                .hint("`chorusctl context history` shows what is available; look in the trash")
+        }
+        _ => Failure::io(format_args!("cannot read {}", path.display()), &e),
+    };
+    let mut source = File::open(path).map_err(failed)?;
+    let metadata = source.metadata().map_err(failed)?;
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0).saturating_add(1));
+    source.read_to_end(&mut bytes).map_err(failed)?;
+    Ok(Found { file: file::parse(&Bytes::from(bytes)), stamp: stamp(&metadata) })
+}
+
+/// Messages on their way into a session file, for sources that do not fit into memory: they wait in an unnamed file.
+#[derive(Debug)]
+pub struct Body {
+    out: BufWriter<File>,
+    hash: MessageHash,
+    first: bool,
+}
+
+impl Body {
+    /// An empty body; its file lies in `dir` and has no name.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn new(dir: &Path) -> io::Result<Self> {
+        Ok(Self {
+            out: BufWriter::with_capacity(1 << 20, tempfile::tempfile_in(dir)?),
+            hash: MessageHash::default(),
+            first: true,
+        })
+    }
+
+    /// Takes the next message.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn add(&mut self, json: &[u8]) -> io::Result<()> {
+        self.hash.add(json);
+        file::write_message(&mut self.out, json, self.first)?;
+        self.first = false;
+        Ok(())
+    }
+
+    fn finish(mut self) -> io::Result<(BufReader<File>, String)> {
+        self.out.flush()?;
+        let mut spool = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        spool.rewind()?;
+        Ok((BufReader::with_capacity(1 << 20, spool), self.hash.finish()))
+    }
+}

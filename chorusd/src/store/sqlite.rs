@@ -1,0 +1,103 @@
+//! One way to open a database: WAL, durable commits, migrations, mode 0600.
+
+use std::path::Path;
+use std::time::Duration;
+
+use chorus_proto::ErrorKind;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use crate::failure::{Failure, Result};
+
+/// The schema of a database, one step a version; shipped steps are never edited.
+pub type Migrations = &'static [&'static str];
+
+/// SQLite before this has known corruption bugs (the WAL-reset bug, fixed in 3.51.3).
+const OLDEST: i32 = 3_051_003;
+
+/// Opens `path` for writing, makes it where it is missing, and brings it to the newest schema.
+pub fn open(path: &Path, migrations: Migrations) -> Result<Connection> {
+    if rusqlite::version_number() < OLDEST {
+        return Err(Failure::internal(format!("SQLite {} has known corruption bugs", rusqlite::version())));
+    }
+    let fail = |e: &rusqlite::Error| opening(path, e);
+    create_private(path)?;
+    let conn = Connection::open(path).map_err(|e| fail(&e))?;
+    conn.busy_timeout(Duration::from_secs(5)).map_err(|e| fail(&e))?;
+    // A newer schema is refused before anything is written, the journal mode included.
+    let version: usize = conn.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(|e| fail(&e))?;
+    if version > migrations.len() {
+        return Err(Failure::new(
+            ErrorKind::Unsupported,
+            format!("{} is of schema {version}; this version knows {}", path.display(), migrations.len()),
+        )
+        .hint("use the newer chorusd that wrote it; the file was not touched"));
+    }
+    conn.pragma_update(None, "journal_mode", "WAL").map_err(|e| fail(&e))?;
+    conn.pragma_update(None, "synchronous", "FULL").map_err(|e| fail(&e))?;
+    conn.pragma_update(None, "foreign_keys", "ON").map_err(|e| fail(&e))?;
+    for (index, step) in migrations.iter().enumerate().skip(version) {
+        conn.execute_batch(&format!("BEGIN IMMEDIATE; {step}; PRAGMA user_version = {}; COMMIT", index + 1))
+            .map_err(|e| fail(&e))?;
+    }
+    conn.set_prepared_statement_cache_capacity(64);
+    Ok(conn)
+}
+
+/// Opens `path`, which [`open`] made, for reading.
+pub fn open_reader(path: &Path) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags).map_err(|e| opening(path, &e))?;
+    conn.busy_timeout(Duration::from_secs(5)).map_err(|e| opening(path, &e))?;
+    conn.set_prepared_statement_cache_capacity(64);
+    Ok(conn)
+}
+
+fn opening(path: &Path, error: &rusqlite::Error) -> Failure {
+    let failure = Failure::from_sqlite(error);
+    match failure.kind {
+        ErrorKind::StorageFailed => Failure::new(failure.kind, format!("cannot open {}: {error}", path.display()))
+            .hint("move the file aside to start without it, or put a copy in its place"),
+        _ => failure,
+    }
+}
+
+/// SQLite gives its companions (-wal, -shm) the mode of the database itself.
+fn create_private(path: &Path) -> Result<()> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    std::fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(path)
+        .map(drop)
+        .map_err(|e| Failure::io(format_args!("cannot open {}", path.display()), &e))
+}
+
+impl Failure {
+    /// What a database error means for a person.
+    pub(super) fn from_sqlite(error: &rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => Self::disk_full(),
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                Self::new(ErrorKind::Busy, "the database is locked by another program")
+                    .hint("end whatever holds it open and try again")
+            }
+            _ => Self::new(ErrorKind::StorageFailed, format!("the database failed: {error}"))
+                .hint("check the disk; `chorusctl daemon logs` tells more"),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::from_sqlite(&error)
+    }
+}
+
+/// Whether storage can no longer be trusted after `error`: what a failed sync lost is not known.
+pub fn is_fatal(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::SystemIoFailure | ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+    )
+}

@@ -1,0 +1,265 @@
+//! Threads that own a database connection. The writer commits whatever is waiting together, so that many callers
+//! share one fsync; the reader sees the last commit and waits for no writer.
+
+use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
+use std::thread;
+
+use chorus_proto::ErrorKind;
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use super::OnFatal;
+use super::sqlite::is_fatal;
+use crate::failure::{Failure, Result};
+
+/// Jobs that may wait; more are `busy`.
+const QUEUE: usize = 8192;
+
+/// Most jobs in one commit.
+const GROUP: usize = 1024;
+
+/// A job's answer, held back until the commit is known.
+type Finish = Box<dyn FnOnce(Result<()>) + Send>;
+
+struct Done {
+    /// Why the job's own changes are to be undone.
+    failed: Option<Failure>,
+    finish: Finish,
+}
+
+/// Runs with the connection, or hears why there is none.
+type Job = Box<dyn FnOnce(Result<&Connection>) -> Done + Send>;
+
+enum Message {
+    Job(Job),
+    Close(oneshot::Sender<()>),
+}
+
+/// A thread with a connection.
+#[derive(Debug)]
+pub struct Worker {
+    queue: SyncSender<Message>,
+}
+
+impl std::fmt::Debug for Message {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Job(_) => "Job",
+            Self::Close(_) => "Close",
+        })
+    }
+}
+
+impl Worker {
+    /// A thread that commits jobs in groups.
+    pub fn writer(name: &str, conn: Connection, on_fatal: OnFatal) -> Result<Self> {
+        Self::spawn(name, move |jobs| Writer { conn, on_fatal, broken: None }.run(&jobs))
+    }
+
+    /// A thread that only reads.
+    pub fn reader(name: &str, conn: Connection) -> Result<Self> {
+        Self::spawn(name, move |jobs| {
+            while let Ok(message) = jobs.recv() {
+                match message {
+                    Message::Job(job) => (job(Ok(&conn)).finish)(Ok(())),
+                    Message::Close(done) => {
+                        let _ = done.send(());
+                        return;
+                    }
+                }
+            }
+        })
+    }
+
+    fn spawn(name: &str, body: impl FnOnce(Receiver<Message>) + Send + 'static) -> Result<Self> {
+        let (queue, jobs) = mpsc::sync_channel(QUEUE);
+        thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || body(jobs))
+            .map_err(|e| Failure::io("cannot start a thread", &e))?;
+        Ok(Self { queue })
+    }
+
+    /// Queues `job`; jobs run in the order of these calls. What it returns arrives when its commit is durable.
+    pub fn submit<T, J>(&self, job: J) -> impl Future<Output = Result<T>> + Send + use<T, J>
+    where
+        T: Send + 'static,
+        J: FnOnce(&Connection) -> Result<T> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let run = move |conn: Result<&Connection>| {
+            let result = conn.and_then(job);
+            Done {
+                failed: result.as_ref().err().cloned(),
+                finish: Box::new(move |commit: Result<()>| {
+                    let _ = reply.send(result.and_then(|value| commit.map(|()| value)));
+                }),
+            }
+        };
+        let queued = self.queue.try_send(Message::Job(Box::new(run))).map_err(|e| match e {
+            TrySendError::Full(_) => Failure::busy(),
+            TrySendError::Disconnected(_) => Failure::stopping(),
+        });
+        async move {
+            queued?;
+            answer.await.unwrap_or_else(|_| Err(Failure::stopping()))
+        }
+    }
+
+    /// Ends the thread after the jobs that wait already.
+    pub async fn close(&self) {
+        let (reply, done) = oneshot::channel();
+        let queue = self.queue.clone();
+        let sent = tokio::task::spawn_blocking(move || queue.send(Message::Close(reply)).is_ok()).await;
+        if matches!(sent, Ok(true)) {
+            let _ = done.await;
+        }
+    }
+}
+
+struct Writer {
+    conn: Connection,
+    on_fatal: OnFatal,
+    /// Set when storage failed: nothing is acknowledged from then on.
+    broken: Option<Failure>,
+}
+
+impl Writer {
+    fn run(mut self, jobs: &Receiver<Message>) {
+        let mut group = Vec::with_capacity(GROUP);
+        while let Ok(first) = jobs.recv() {
+            let mut next = Some(first);
+            let mut close = None;
+            while let Some(message) = next.take() {
+                match message {
+                    Message::Job(job) => group.push(job),
+                    Message::Close(done) => {
+                        close = Some(done);
+                        break;
+                    }
+                }
+                if group.len() < GROUP {
+                    next = jobs.try_recv().ok();
+                }
+            }
+            if !group.is_empty() {
+                self.commit(&mut group);
+            }
+            if let Some(done) = close {
+                drop(self);
+                let _ = done.send(());
+                return;
+            }
+        }
+    }
+
+    fn commit(&mut self, group: &mut Vec<Job>) {
+        let mut finished = Vec::with_capacity(group.len());
+        let alone = group.len() == 1;
+        let mut jobs = group.drain(..);
+        let outcome = self.transaction(alone, &mut jobs, &mut finished);
+        if let Err(failure) = &outcome {
+            finished.extend(jobs.map(|job| job(Err(failure.clone()))));
+        }
+        for done in finished {
+            (done.finish)(outcome.clone());
+        }
+        if let Some(failure) = &self.broken {
+            (self.on_fatal)(failure.clone());
+        }
+    }
+
+    fn transaction(
+        &mut self,
+        alone: bool,
+        jobs: &mut impl Iterator<Item = Job>,
+        finished: &mut Vec<Done>,
+    ) -> Result<()> {
+        if let Some(failure) = &self.broken {
+            return Err(failure.clone());
+        }
+        self.execute("BEGIN IMMEDIATE")?;
+        for job in jobs {
+            if !alone {
+                self.execute("SAVEPOINT job")?;
+            }
+            let done = job(Ok(&self.conn));
+            let failed = done.failed.clone();
+            finished.push(done);
+            match failed {
+                // SQLite undid the whole transaction by itself, as it does when the disk is full.
+                Some(failure) if self.conn.is_autocommit() => {
+                    if failure.kind == ErrorKind::StorageFailed {
+                        self.broken = Some(failure.clone());
+                    }
+                    return Err(failure);
+                }
+                Some(_) if alone => return self.execute("ROLLBACK"),
+                Some(_) => self.execute("ROLLBACK TO job; RELEASE job")?,
+                None if alone => {}
+                None => self.execute("RELEASE job")?,
+            }
+        }
+        self.execute("COMMIT")
+    }
+
+    /// Runs a step of the transaction; when it fails, the transaction is undone and the failure judged: after a failed
+    /// sync nothing is known of what is on the disk, so it is the end of trust.
+    fn execute(&mut self, step: &str) -> Result<()> {
+        self.conn.execute_batch(step).map_err(|e| {
+            let failure = Failure::from_sqlite(&e);
+            if is_fatal(&e) {
+                self.broken = Some(failure.clone());
+            }
+            if !self.conn.is_autocommit() {
+                let _ = self.conn.execute_batch("ROLLBACK");
+            }
+            failure
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn writer() -> Worker {
+        let conn = Connection::open_in_memory().unwrap();
+        conn.execute_batch("CREATE TABLE t(n INTEGER PRIMARY KEY)").unwrap();
+        Worker::writer("test", conn, Arc::new(|_| ())).unwrap()
+    }
+
+    fn insert(worker: &Worker, n: i64) -> impl Future<Output = Result<usize>> + use<> {
+        worker.submit(move |conn| Ok(conn.execute("INSERT INTO t VALUES (?1)", [n])?))
+    }
+
+    #[tokio::test]
+    async fn a_job_that_fails_takes_no_other_with_it() {
+        let worker = writer();
+        let (gate, wait) = std::sync::mpsc::channel::<()>();
+        // While the first job waits, the others gather into one group.
+        let held = worker.submit(move |_| {
+            let _ = wait.recv();
+            Ok(())
+        });
+        let (one, again, two) = (insert(&worker, 1), insert(&worker, 1), insert(&worker, 2));
+        gate.send(()).unwrap();
+        held.await.unwrap();
+        assert!(one.await.is_ok());
+        assert_eq!(again.await.unwrap_err().kind, ErrorKind::StorageFailed);
+        assert!(two.await.is_ok());
+        let rows = worker.submit(|conn| Ok(conn.query_row("SELECT count(*) FROM t", [], |r| r.get::<_, i64>(0))?));
+        assert_eq!(rows.await.unwrap(), 2);
+    }
+
+    #[tokio::test]
+    async fn closing_does_what_waits_and_then_refuses() {
+        let worker = writer();
+        let last = insert(&worker, 1);
+        worker.close().await;
+        assert!(last.await.is_ok());
+        assert_eq!(insert(&worker, 2).await.unwrap_err().kind, ErrorKind::Stopping);
+    }
+}
