@@ -35,11 +35,12 @@ pub struct Cli {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Global {
-    /// The agent that is meant [also: $CHORUS_AGENT, the current directory, `agent use`]
+    /// The agent that is meant [also: $CHORUS_AGENT]
     #[arg(long, global = true, value_name = "NAME")]
     pub agent: Option<String>,
     /// Shape of the output
-    #[arg(long, global = true, value_enum, default_value_t, hide_default_value = true)]
+    #[arg(long, global = true, value_enum, value_name = "text|json|jsonl")]
+    #[arg(default_value_t, hide_default_value = true, hide_possible_values = true)]
     pub format: Format,
     /// The same as --format json
     #[arg(long, global = true)]
@@ -54,7 +55,8 @@ pub struct Global {
     #[arg(long, global = true, value_name = "DURATION", value_parser = timeout)]
     pub timeout: Option<Duration>,
     /// When to use colours
-    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t, hide_default_value = true)]
+    #[arg(long, global = true, value_enum, value_name = "auto|always|never")]
+    #[arg(default_value_t, hide_default_value = true, hide_possible_values = true)]
     pub color: ColorWhen,
     /// Say nothing but errors and what was asked for
     #[arg(long, global = true)]
