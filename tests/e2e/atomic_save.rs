@@ -47,7 +47,8 @@ fn order(lines: &[&str], sessions: &Path, name: &str) -> Option<Order> {
     // The temporary name is whatever was renamed to the session's.
     let temporary = lines[renamed].split('"').nth(1).and_then(|path| path.rsplit('/').next())?;
     let synced = |line: &str| line.contains("fsync(") || line.contains("fdatasync(");
-    let file_synced = lines[..renamed].iter().rposition(|line| synced(line) && line.contains(&format!("/{temporary}>")))?;
+    let file_synced =
+        lines[..renamed].iter().rposition(|line| synced(line) && line.contains(&format!("/{temporary}>")))?;
     let directory = format!("{}>", sessions.display());
     let after = lines[renamed..].iter().position(|line| synced(line) && line.contains(&directory))?;
     Some(Order { file_synced, renamed, directory_synced: renamed + after })

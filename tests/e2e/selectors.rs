@@ -37,7 +37,8 @@ fn each_way_finds_its_session() {
         assert_eq!(get(&mut client, selector).expect(selector).header.id, newest.id, "{selector}");
     }
     assert_eq!(get(&mut client, "latest~11").expect("the oldest").header.id, sessions[11].header.id);
-    for nothing in ["latest~12", "latest~", "latest~-1", "latest~x", "yesterday", "0000000000", "", "..", "/etc/passwd"] {
+    for nothing in ["latest~12", "latest~", "latest~-1", "latest~x", "yesterday", "0000000000", "", "..", "/etc/passwd"]
+    {
         let kind = kind_of(get(&mut client, nothing));
         assert!([ErrorKind::SessionNotFound, ErrorKind::InvalidParams].contains(&kind), "{nothing:?}: {kind:?}");
     }
@@ -54,7 +55,9 @@ fn a_prefix_must_be_unique_and_an_ambiguous_one_lists_its_candidates() {
         Err(CallError::Rpc(error)) => {
             assert_eq!(error.kind(), ErrorKind::Ambiguous);
             let said = format!("{} {:?}", error.message, error.data);
-            let listed = sessions.iter().filter(|session| said.contains(&session.header.session_id) || said.contains(&session.short_id));
+            let listed = sessions
+                .iter()
+                .filter(|session| said.contains(&session.header.session_id) || said.contains(&session.short_id));
             assert_eq!(listed.count(), 3, "{said}");
         }
         other => panic!("an ambiguous prefix gave {other:?}"),

@@ -68,7 +68,6 @@ impl Output {
     ///
     /// # Panics
     /// Where it did not.
-    #[must_use]
     pub fn ok(self) -> String {
         assert_eq!(self.status, 0, "{}{}", self.stdout, self.stderr);
         self.stdout

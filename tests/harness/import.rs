@@ -1,6 +1,8 @@
 //! A transcript on its way in, in chunks.
 
-use chorus_proto::methods::import::{Add, AddParams, Begin, BeginParams, Commit, CommitParams, CommitResult, ImportFormat};
+use chorus_proto::methods::import::{
+    Add, AddParams, Begin, BeginParams, Commit, CommitParams, CommitResult, ImportFormat,
+};
 use chorus_proto::{CallError, Client};
 
 /// Imports `text` for `agent` in chunks of at most `chunk` bytes, cut between characters.
@@ -21,7 +23,8 @@ pub fn import(
     let import = client.call::<Begin>(&begin)?.import;
     let (mut rest, mut sent) = (text, 0);
     while !rest.is_empty() {
-        let (data, after) = rest.split_at(rest.floor_char_boundary(chunk).max(1));
+        let cut = (1..=chunk.min(rest.len())).rev().find(|cut| rest.is_char_boundary(*cut));
+        let (data, after) = rest.split_at(cut.unwrap_or(rest.len()));
         rest = after;
         sent += data.len() as u64;
         let add = AddParams { import, data: Some(data.into()), data_base64: None };

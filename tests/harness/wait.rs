@@ -20,7 +20,7 @@ pub fn wait_until<T>(what: &str, deadline: Duration, mut condition: impl FnMut()
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one place that polls; what it waits for has no channel")]
+/// The one place that polls: what it waits for has no channel to wait on.
 fn pause() {
     std::thread::sleep(Duration::from_millis(2));
 }

@@ -40,7 +40,13 @@ fn keys_are_read_and_set_with_their_own_types() {
         ("name", json!("Not A Name")),
     ] {
         let kind = kind_of(config(&mut client, key, Some(value.clone())));
-        let fits = [ErrorKind::InvalidParams, ErrorKind::InvalidName, ErrorKind::InvalidConfig, ErrorKind::NotFound, ErrorKind::Denied];
+        let fits = [
+            ErrorKind::InvalidParams,
+            ErrorKind::InvalidName,
+            ErrorKind::InvalidConfig,
+            ErrorKind::NotFound,
+            ErrorKind::Denied,
+        ];
         assert!(fits.contains(&kind), "{key} = {value}: {kind:?}");
     }
     assert_eq!(file(&home, "a")["window_messages"], 20);

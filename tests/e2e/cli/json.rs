@@ -47,7 +47,8 @@ fn json_may_be_asked_for_in_three_ways() {
     let home = home();
     let _daemon = Daemon::start(&home);
     chorusctl(&home, ["agent", "init", "a"]).ok();
-    for args in [&["--json", "agent", "list"][..], &["agent", "list", "--json"], &["--format", "json", "agent", "list"]] {
+    for args in [&["--json", "agent", "list"][..], &["agent", "list", "--json"], &["--format", "json", "agent", "list"]]
+    {
         assert_eq!(chorusctl(&home, args.iter().copied()).json()["agents"][0]["name"], "a", "{args:?}");
     }
     let lines = chorusctl(&home, ["--format", "jsonl", "agent", "list"]).ok();

@@ -33,7 +33,8 @@ fn a_save_may_clear() {
     let mut client = daemon.client();
     client.init("a");
     client.append("a", "one");
-    let params = SaveParams { agent: Some("a".into()), clear: true, tag: vec!["x".into(), "y".into()], ..Default::default() };
+    let params =
+        SaveParams { agent: Some("a".into()), clear: true, tag: vec!["x".into(), "y".into()], ..Default::default() };
     let saved = client.call::<Save>(&params).expect("saved");
     assert!(saved.cleared);
     assert_eq!(saved.session.header.tags, ["x", "y"]);

@@ -40,10 +40,7 @@ fn the_last_messages_and_any_page_can_be_asked_for() {
     assert_eq!(texts(ShowParams { last: Some(3), ..Default::default() }), ("7 8 9".into(), None));
     assert_eq!(texts(ShowParams { last: Some(0), ..Default::default() }).0, "");
     assert_eq!(texts(ShowParams { last: Some(99), ..Default::default() }).0, "0 1 2 3 4 5 6 7 8 9");
-    assert_eq!(
-        texts(ShowParams { offset: Some(4), limit: Some(3), ..Default::default() }),
-        ("4 5 6".into(), Some(7))
-    );
+    assert_eq!(texts(ShowParams { offset: Some(4), limit: Some(3), ..Default::default() }), ("4 5 6".into(), Some(7)));
     assert_eq!(texts(ShowParams { offset: Some(8), limit: Some(5), ..Default::default() }), ("8 9".into(), None));
     assert_eq!(texts(ShowParams { offset: Some(10), ..Default::default() }), (String::new(), None));
 }

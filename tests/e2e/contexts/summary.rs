@@ -8,9 +8,15 @@ use crate::home;
 
 const TALK: [(Role, &str); 6] = [
     (Role::User, "The nightly import drops rows. Can you find out why the country column is empty?"),
-    (Role::Assistant, "I looked at the loader. It skips every row whose country is falsy, which includes the empty string."),
+    (
+        Role::Assistant,
+        "I looked at the loader. It skips every row whose country is falsy, which includes the empty string.",
+    ),
     (Role::User, "We must keep those rows. Finance needs the totals to match the ledger."),
-    (Role::Assistant, "I changed the loader to keep rows without a country and to mark them as unknown. All tests pass now."),
+    (
+        Role::Assistant,
+        "I changed the loader to keep rows without a country and to mark them as unknown. All tests pass now.",
+    ),
     (Role::User, "Good. We still need a back-fill for March."),
     (Role::Assistant, "The back-fill for March is open. I will write it as a script that can run twice without harm."),
 ];

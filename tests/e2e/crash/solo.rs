@@ -97,7 +97,8 @@ impl Solo {
         let found = State { live: client.texts(&self.agent), saved };
         let allowed = [Some(&self.known), self.under_way.as_ref()];
         // A save that clears is two facts on disk; between them the context is saved and still live.
-        let between = self.under_way.as_ref().map(|after| State { live: self.known.live.clone(), saved: after.saved.clone() });
+        let between =
+            self.under_way.as_ref().map(|after| State { live: self.known.live.clone(), saved: after.saved.clone() });
         if !allowed.contains(&Some(&found)) && between.as_ref() != Some(&found) {
             let sizes = |state: &State| (state.live.len(), state.saved.iter().map(Vec::len).collect::<Vec<_>>());
             panic!(

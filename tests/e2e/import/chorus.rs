@@ -17,7 +17,8 @@ fn a_session_file_of_another_home_comes_in_whole() {
     let (far, near) = (Daemon::start(&there), Daemon::start(&here));
     let mut client = far.client();
     client.init("theirs");
-    let call = json!({"role": "assistant", "content": "", "tool_calls": [{"id": "c", "name": "t", "params": {"n": 1}}]});
+    let call =
+        json!({"role": "assistant", "content": "", "tool_calls": [{"id": "c", "name": "t", "params": {"n": 1}}]});
     let call = serde_json::from_value(call).expect("a message");
     client.append_all("theirs", vec![NewMessage::text(Role::User, "hello"), call]);
     let saved = client.save("theirs", "Brought along");
@@ -27,7 +28,7 @@ fn a_session_file_of_another_home_comes_in_whole() {
     client.init("ours");
     let result = import(&mut client, "ours", ImportFormat::Auto, &text, 100).expect("imported");
     let (session, messages) = client.session("ours", "latest");
-    assert_eq!(result.sessions, [session.clone()]);
+    assert_eq!(result.sessions, std::slice::from_ref(&session));
     assert_eq!(session.header.id, saved.header.id, "free here, so it is kept");
     assert_eq!((session.header.trigger, session.header.message_count), (Trigger::Import, 2));
     assert_eq!(session.header.description.as_deref(), Some("Brought along"));

@@ -43,7 +43,9 @@ fn an_import_belongs_to_its_connection_and_ends_with_it() {
     let add = AddParams { import, data: Some("{}".into()), data_base64: None };
     assert_ne!(kind_of(daemon.client().call::<Add>(&add)), ErrorKind::Internal);
     assert_ne!(kind_of(daemon.client().call::<Commit>(&CommitParams { import })), ErrorKind::Internal);
-    client.call::<Add>(&AddParams { data: Some("{\"role\":\"user\",\"content\":\"x\"}".into()), ..add }).expect("added");
+    client
+        .call::<Add>(&AddParams { data: Some("{\"role\":\"user\",\"content\":\"x\"}".into()), ..add })
+        .expect("added");
     client.call::<Commit>(&CommitParams { import }).expect("imported");
     assert_ne!(kind_of(client.call::<Commit>(&CommitParams { import })), ErrorKind::Internal, "once is enough");
     let given_up = begin(&mut client);

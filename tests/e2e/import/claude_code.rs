@@ -85,14 +85,24 @@ fn calls_results_and_thinking_find_their_place() {
     let thinking = json!({"type": "thinking", "thinking": "Let me look.", "signature": "c2ln"});
     let lines = [
         line(0, None, "user", json!("list the files")),
-        line(1, Some(0), "assistant", json!([
-            thinking,
-            {"type": "text", "text": "I look."},
-            {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "ls", "n": 1.50}},
-        ])),
-        line(2, Some(1), "user", json!([
-            {"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "text", "text": "a.txt"}], "is_error": true},
-        ])),
+        line(
+            1,
+            Some(0),
+            "assistant",
+            json!([
+                thinking,
+                {"type": "text", "text": "I look."},
+                {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "ls", "n": 1.50}},
+            ]),
+        ),
+        line(
+            2,
+            Some(1),
+            "user",
+            json!([
+                {"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "text", "text": "a.txt"}], "is_error": true},
+            ]),
+        ),
         line(3, Some(2), "assistant", json!([{"type": "text", "text": "One file."}])),
         json!({"type": "summary", "summary": "Files were listed.", "leafUuid": "u3"}),
     ];

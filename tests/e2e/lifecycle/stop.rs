@@ -69,7 +69,8 @@ fn without_resume_on_start_agents_start_idle() {
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     assert_eq!(client.texts("a"), Vec::<String>::new());
-    let mut kept: Vec<_> = client.history("a").iter().map(|s| client.session("a", &s.short_id).1[0].content.clone()).collect();
+    let mut kept: Vec<_> =
+        client.history("a").iter().map(|s| client.session("a", &s.short_id).1[0].content.clone()).collect();
     kept.sort();
     assert_eq!(kept, ["one", "two"], "what a crash left live is in a session");
 }

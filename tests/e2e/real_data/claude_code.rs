@@ -105,7 +105,10 @@ fn every_transcript_comes_in_survives_a_crash_and_comes_back() {
         }
         let length: usize = expected.texts.iter().map(|text| text.chars().count()).sum();
         let found: usize = texts.iter().map(|text| text.chars().count()).sum();
-        assert!(found >= length && found <= length + 2 * expected.texts.len(), "{name}: {found} characters of {length}");
+        assert!(
+            found >= length && found <= length + 2 * expected.texts.len(),
+            "{name}: {found} characters of {length}"
+        );
         assert_eq!(calls, expected.calls, "{name}");
         assert_eq!(results, expected.results, "{name}");
     }

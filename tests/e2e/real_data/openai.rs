@@ -39,7 +39,8 @@ fn expected(path: &Path) -> Vec<Said> {
 #[test]
 fn every_conversation_comes_in_survives_a_crash_and_comes_back() {
     let Some(folder) = data::folder() else { return };
-    let paths = [data::files(&folder.join("tau-bench"), "json"), data::files(&folder.join("swe-agent"), "json")].concat();
+    let paths =
+        [data::files(&folder.join("tau-bench"), "json"), data::files(&folder.join("swe-agent"), "json")].concat();
     assert!(paths.len() >= 119, "{} conversations", paths.len());
     let home = home();
     let mut daemon = Daemon::start(&home);

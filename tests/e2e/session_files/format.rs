@@ -69,7 +69,11 @@ fn one_field_a_line_and_one_message_a_line() {
         .map(|line| serde_json::from_str(line.trim().trim_end_matches(',')).expect("one message on one line"))
         .collect();
     assert_eq!(messages.len(), 3);
-    assert_eq!(lines.len(), FIELDS.len() + messages.len() + 3, "braces, fields, messages, and the closing bracket\n{text}");
+    assert_eq!(
+        lines.len(),
+        FIELDS.len() + messages.len() + 3,
+        "braces, fields, messages, and the closing bracket\n{text}"
+    );
 
     let value: Value = serde_json::from_str(&text).expect("one JSON object");
     assert_eq!(value["schema"], 2);
@@ -86,7 +90,8 @@ fn what_the_answer_says_is_what_the_file_says() {
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     client.init("a");
-    let given = json!({"id": "given-1", "role": "system", "content": "be brief", "timestamp": "2025-01-02T03:04:05.678Z"});
+    let given =
+        json!({"id": "given-1", "role": "system", "content": "be brief", "timestamp": "2025-01-02T03:04:05.678Z"});
     let messages = vec![serde_json::from_value(given).expect("a message"), NewMessage::text(Role::User, "hello")];
     client.call::<Append>(&AppendParams { messages, ..Default::default() }).expect("appended");
     let session = client.save("a", "Given");

@@ -45,7 +45,7 @@ fn any_description_makes_a_safe_name_and_is_kept_as_it_is() {
         let name = session.header.session_id.clone();
         assert!(taken.insert(name.clone()), "{name} twice");
         let (date, found) = name.split_once('_').expect("a date and a slug");
-        assert_eq!(date, session.header.saved_at.to_string()[..10], "the date is the UTC date of the save");
+        assert_eq!(date, &session.header.saved_at.to_string()[..10], "the date is the UTC date of the save");
         let wanted = slug.unwrap_or_else(|| hash.clone());
         // A slug that is cut may end with a hyphen or lose it; a taken one gets a number.
         let base = wanted.trim_end_matches('-');

@@ -14,8 +14,7 @@ const SEEDS: [&str; 4] = [
 ];
 
 /// Bytes that mean something in JSON, so that a bent frame gets further than the first brace.
-const WORDS: [&[u8]; 12] =
-    [b"{", b"}", b"[", b"]", b"\"", b"\\", b",", b"null", b"-1", b"1e999", b"\\ud800", b"\xff"];
+const WORDS: [&[u8]; 12] = [b"{", b"}", b"[", b"]", b"\"", b"\\", b",", b"null", b"-1", b"1e999", b"\\ud800", b"\xff"];
 
 fn bend(rng: &mut Rng) -> Vec<u8> {
     let mut bytes = SEEDS[rng.below(4) as usize].as_bytes().to_vec();

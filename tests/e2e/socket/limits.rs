@@ -53,7 +53,11 @@ fn five_hundred_connections_are_no_trouble() {
     let home = home();
     let mut daemon = Daemon::start_with(&home, "max_connections = 100\n");
     let mut all: Vec<Raw> = (0..500).map(|_| daemon.raw()).collect();
-    let busy = all.iter_mut().filter(|raw| raw.call("hello", json!({}))["error"]["data"]["kind"] == "busy").count();
+    let busy = all
+        .iter_mut()
+        .map(|raw| raw.call("hello", json!({})))
+        .filter(|answer| answer["error"]["data"]["kind"] == "busy")
+        .count();
     assert!((400..=401).contains(&busy), "{busy} of 500 were refused at a limit of 100");
     drop(all);
     counted(&daemon).hello();

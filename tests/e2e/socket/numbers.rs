@@ -40,9 +40,8 @@ fn large_numbers_within_range_mean_what_they_say() {
             ("session.get", format!(r#""session":"latest","limit":{number}"#), 2),
             ("session.get", format!(r#""session":"latest","offset":{number}"#), 0),
         ] {
-            let answer = raw.ask(format!(
-                r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"agent":"a",{params}}}}}"#
-            ));
+            let answer =
+                raw.ask(format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"agent":"a",{params}}}}}"#));
             let found = answer["result"]["messages"].as_array().map(Vec::len);
             assert_eq!(found, Some(expected), "{method} {params}: {answer}");
         }

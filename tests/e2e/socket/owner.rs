@@ -62,7 +62,8 @@ fn a_home_that_is_a_file_is_refused() {
 fn a_home_on_a_read_only_file_system_is_a_clear_error() {
     let home = home();
     Daemon::start(&home).terminate();
-    let script = r#"mount --bind "$CHORUS_HOME" "$CHORUS_HOME" && mount -o remount,ro,bind "$CHORUS_HOME" && exec "$0""#;
+    let script =
+        r#"mount --bind "$CHORUS_HOME" "$CHORUS_HOME" && mount -o remount,ro,bind "$CHORUS_HOME" && exec "$0""#;
     let mut probe = home.command("unshare");
     probe.args(["-m", "sh", "-c", script, "true"]);
     if !is_root() || run(probe, b"").status != 0 {

@@ -24,7 +24,8 @@ fn files_are_short_and_named_after_what_is_inside() {
 #[test]
 fn tests_wait_for_conditions_and_all_of_them_run() {
     for source in FOLDERS.into_iter().flat_map(sources) {
-        let waits = source.text.contains(concat!("thread::", "sleep(")) || source.text.contains(concat!("time::", "sleep("));
+        let waits =
+            source.text.contains(concat!("thread::", "sleep(")) || source.text.contains(concat!("time::", "sleep("));
         let tests = source.path.starts_with("tests/") || source.path.contains("/tests");
         assert!(!waits || !tests || source.path == "tests/harness/wait.rs", "{} sleeps and hopes", source.path);
         assert!(!source.text.contains(concat!("#[", "ignore")), "{} leaves a test out", source.path);

@@ -48,7 +48,8 @@ const IMPURE: &[&str] = &[
     "Uuid::now_v7",
     "Uuid::new_v4",
 ];
-const FORMAT: &[&str] = &["tokio", "tokio_util", "rusqlite", "interprocess", "std::net", "crate::store", "crate::server"];
+const FORMAT: &[&str] =
+    &["tokio", "tokio_util", "rusqlite", "interprocess", "std::net", "crate::store", "crate::server"];
 const BELOW: &[&str] = &["crate::agent", "crate::server", "crate::discord", "crate::mcp", "crate::ops"];
 const DOOR: &[&str] = &["crate::store", "crate::llm", "crate::tools", "rusqlite"];
 
