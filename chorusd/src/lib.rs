@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod clock;
+pub mod config;
 pub mod failure;
 pub mod message;
 pub mod session;

@@ -23,7 +23,7 @@ pub enum Effect {
     /// End the old context and begin one that refers to a session, in one step.
     Replace {
         old: Option<ContextNo>,
-        new: Beginning,
+        new: Box<Beginning>,
         session: Uuid,
         totals: Totals,
     },

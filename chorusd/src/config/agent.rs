@@ -1,0 +1,235 @@
+//! agent.json: the configuration of one agent.
+
+use std::time::Duration;
+
+use chorus_proto::ErrorKind;
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::keys::profile;
+use super::value::idle_timeout;
+use super::{Config, nearest};
+use crate::failure::{Failure, Result};
+
+/// Name of the file in an agent's directory.
+pub const FILE: &str = "agent.json";
+
+/// agent.json, checked. Keys that Chorus does not know are kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentConfig {
+    map: Map<String, Value>,
+    pub id: Uuid,
+    pub name: String,
+    pub created_at: Timestamp,
+    pub model: Option<String>,
+    pub permissions: Value,
+    /// `None`: never.
+    pub idle_timeout: Option<Duration>,
+    pub channel_id: Option<String>,
+    pub guild_id: Option<String>,
+}
+
+/// Keys that `agent config` sets; `name` is a rename and done elsewhere.
+pub const SETTABLE: [&str; 9] = [
+    "channel_id",
+    "compact_at_tokens",
+    "guild_id",
+    "idle_timeout",
+    "model",
+    "permissions",
+    "project",
+    "system_prompt",
+    "window_messages",
+];
+
+/// Keys that Chorus keeps itself.
+const FIXED: [&str; 3] = ["id", "created_at", "running_tasks"];
+
+impl AgentConfig {
+    /// Reads agent.json; where a key is null or missing, `defaults` stand in.
+    ///
+    /// # Errors
+    /// What is wrong, to be read after "agent.json".
+    pub fn parse(text: &str, defaults: &Config) -> Result<Self, String> {
+        let map: Map<String, Value> = serde_json::from_str(text).map_err(|e| format!("is not a JSON object: {e}"))?;
+        Self::from_map(map, defaults)
+    }
+
+    /// As [`AgentConfig::parse`].
+    ///
+    /// # Errors
+    /// As [`AgentConfig::parse`].
+    pub fn from_map(map: Map<String, Value>, defaults: &Config) -> Result<Self, String> {
+        for (key, value) in &map {
+            check(key, value)?;
+        }
+        let text = |key: &str| map.get(key).and_then(Value::as_str).map(str::to_owned);
+        let required = |key: &str| text(key).filter(|v| !v.is_empty()).ok_or_else(|| format!("has no `{key}`"));
+        Ok(Self {
+            id: required("id")?.parse().map_err(|_| "has an `id` that is no UUID".to_owned())?,
+            name: required("name")?,
+            created_at: required("created_at")?.parse().map_err(|_| "has a `created_at` that is no time".to_owned())?,
+            model: text("model").or_else(|| defaults.default_model.clone()),
+            permissions: match map.get("permissions") {
+                None | Some(Value::Null) => Value::String(defaults.defaults.permissions.clone()),
+                Some(given) => given.clone(),
+            },
+            idle_timeout: match text("idle_timeout") {
+                Some(text) => idle_timeout(&text)?,
+                None => defaults.defaults.idle_timeout,
+            },
+            channel_id: text("channel_id"),
+            guild_id: text("guild_id"),
+            map,
+        })
+    }
+
+    /// All keys as the file has them.
+    #[must_use]
+    pub fn map(&self) -> &Map<String, Value> {
+        &self.map
+    }
+
+    /// The file's text.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        render(&self.map)
+    }
+}
+
+/// The text of an agent.json.
+#[must_use]
+pub fn render(map: &Map<String, Value>) -> String {
+    // A map of JSON values always serialises.
+    let mut text = serde_json::to_string_pretty(map).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// Whether `value` fits `key`; what is wrong reads after "agent.json".
+fn check(key: &str, value: &Value) -> Result<(), String> {
+    let fits = match key {
+        _ if value.is_null() => true,
+        "id" | "name" | "created_at" | "model" | "system_prompt" | "project" | "channel_id" | "guild_id" => {
+            value.is_string()
+        }
+        "idle_timeout" => {
+            let text = value.as_str().ok_or("has an `idle_timeout` that is no duration in quotes")?;
+            idle_timeout(text)?;
+            true
+        }
+        "permissions" => match value {
+            Value::String(name) => {
+                profile(name)?;
+                true
+            }
+            _ => return Err("has `permissions` that are not the name of a profile".into()),
+        },
+        "window_messages" | "compact_at_tokens" => value.is_u64(),
+        "running_tasks" => value.is_array(),
+        _ => true,
+    };
+    if fits { Ok(()) } else { Err(format!("has a `{key}` of the wrong type")) }
+}
+
+/// The value for `key` as it belongs into the file: a command line gives texts, JSON clients may give the type itself.
+///
+/// # Errors
+/// An unknown or fixed key, or a value that does not fit.
+pub fn normalise(key: &str, value: Value) -> Result<Value> {
+    if FIXED.contains(&key) {
+        return Err(Failure::invalid(format!("`{key}` is kept by Chorus and cannot be set")));
+    }
+    if !SETTABLE.contains(&key) {
+        let failure = Failure::invalid(format!("agents have no key `{key}`"));
+        return Err(match nearest(key, SETTABLE) {
+            Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
+            None => failure.hint(format!("keys: name, {}", SETTABLE.join(", "))),
+        });
+    }
+    let value = match value {
+        Value::String(text) if text.is_empty() && key != "system_prompt" => Value::Null,
+        Value::String(text) if matches!(key, "window_messages" | "compact_at_tokens") => {
+            text.parse::<u64>().map(Value::from).map_err(|_| {
+                Failure::invalid(format!("`{key}` must be a whole number of 0 or more"))
+                    .hint(format!("for example: chorusctl agent config NAME {key} 50"))
+            })?
+        }
+        Value::Number(number) if key == "idle_timeout" && number.as_u64() == Some(0) => Value::from("0"),
+        other => other,
+    };
+    check(key, &value).map_err(|e| Failure::invalid(e.replacen("has a ", "the ", 1)))?;
+    Ok(value)
+}
+
+/// Whether `name` may name an agent: `[a-z0-9][a-z0-9_-]{0,63}`.
+///
+/// # Errors
+/// `invalid_name` with the nearest valid one.
+pub fn check_name(name: &str) -> Result<()> {
+    let valid = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '_' | '-');
+    let first = |c: char| matches!(c, 'a'..='z' | '0'..='9');
+    if name.chars().next().is_some_and(first) && name.chars().all(valid) && name.len() <= 64 {
+        return Ok(());
+    }
+    let mut near: String = name
+        .chars()
+        .flat_map(char::to_lowercase)
+        .map(|c| if c.is_whitespace() || matches!(c, '.' | '/' | ':') { '-' } else { c })
+        .filter(|c| valid(*c))
+        .skip_while(|c| !first(*c))
+        .take(64)
+        .collect();
+    near.truncate(near.trim_end_matches(['-', '_']).len());
+    let shown: String = name.chars().take(80).collect();
+    let failure = Failure::new(ErrorKind::InvalidName, format!("{shown:?} is not a name for an agent"));
+    let rule = "a name is a letter or digit, then letters, digits, `-` or `_`, all lower case, at most 64";
+    Err(if near.is_empty() { failure.hint(rule) } else { failure.hint(format!("{rule}; try `{near}`")) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        for good in ["a", "0", "front-end_2", &"x".repeat(64)] {
+            assert!(check_name(good).is_ok(), "{good}");
+        }
+        for (bad, near) in
+            [("Frontend Agent", "frontend-agent"), ("../x", "x"), ("-a", "a"), ("a\0b", "ab"), ("Ä1", "1")]
+        {
+            let failure = check_name(bad).unwrap_err();
+            assert_eq!(failure.kind, ErrorKind::InvalidName);
+            assert!(failure.hint.unwrap().ends_with(&format!("try `{near}`")), "{bad}");
+        }
+        assert!(check_name("").unwrap_err().hint.is_some());
+        assert!(check_name(&"x".repeat(65)).is_err());
+    }
+
+    #[test]
+    fn unknown_keys_stay_and_known_ones_are_checked() {
+        let text = r#"{"id":"00000000-0000-4000-8000-000000000001","name":"a","created_at":"2026-01-01T00:00:00Z",
+            "mine":{"x":[1]},"idle_timeout":"5m"}"#;
+        let config = AgentConfig::parse(text, &Config::default()).unwrap();
+        assert_eq!(config.idle_timeout, Some(Duration::from_secs(300)));
+        assert_eq!(config.permissions, "standard");
+        assert!(config.to_json().contains("\"mine\""));
+        for (from, to) in
+            [("\"5m\"", "5"), ("\"5m\"", "\"soon\""), ("\"a\"", "\"\""), ("{\"id\"", "{\"model\":3,\"id\"")]
+        {
+            assert!(AgentConfig::parse(&text.replace(from, to), &Config::default()).is_err(), "{from} {to}");
+        }
+    }
+
+    #[test]
+    fn values_of_a_command_line_get_their_type() {
+        assert_eq!(normalise("window_messages", "20".into()).unwrap(), 20);
+        assert_eq!(normalise("model", "".into()).unwrap(), Value::Null);
+        assert!(normalise("window_messages", "many".into()).is_err());
+        assert!(normalise("idle_timeout", "soon".into()).is_err());
+        assert_eq!(normalise("modle", "x".into()).unwrap_err().hint.as_deref(), Some("did you mean `model`?"));
+        assert!(normalise("id", "x".into()).is_err());
+    }
+}

@@ -1,0 +1,98 @@
+//! The keys of config.toml, each with how it is set.
+
+use std::time::Duration;
+
+use super::value::Given;
+use super::{Config, DurabilityMode, PROFILES, nearest};
+
+/// One key.
+pub struct Key {
+    /// The table it stands in; empty at the top.
+    pub table: &'static str,
+    pub name: &'static str,
+    pub set: fn(&mut Config, &Given) -> Result<(), String>,
+}
+
+const fn key(table: &'static str, name: &'static str, set: fn(&mut Config, &Given) -> Result<(), String>) -> Key {
+    Key { table, name, set }
+}
+
+/// All of them.
+pub const KEYS: &[Key] = &[
+    key("", "default_model", |c, v| {
+        c.default_model = Some(v.text()?).filter(|model| !model.is_empty());
+        Ok(())
+    }),
+    key("", "durability", |c, v| {
+        c.durability = match v.text()?.as_str() {
+            "always" => DurabilityMode::Always,
+            "interval" => DurabilityMode::Interval,
+            _ => return Err("must be \"always\" or \"interval\"".into()),
+        };
+        Ok(())
+    }),
+    key("", "autosave_interval", |c, v| positive(&mut c.autosave_interval, v)),
+    key("", "resume_on_start", |c, v| {
+        c.resume_on_start = v.boolean()?;
+        Ok(())
+    }),
+    key("", "max_frame", |c, v| {
+        let size = v.size()?;
+        // Below, not even an error would fit; above, the header could not say it.
+        if !(4096..=1 << 30).contains(&size) {
+            return Err("must be between 4KiB and 1GiB".into());
+        }
+        c.max_frame = size;
+        Ok(())
+    }),
+    key("", "max_connections", |c, v| {
+        let count = usize::try_from(v.count()?).unwrap_or(usize::MAX);
+        if !(1..=1_000_000).contains(&count) {
+            return Err("must be between 1 and 1000000".into());
+        }
+        c.max_connections = count;
+        Ok(())
+    }),
+    key("", "frame_timeout", |c, v| positive(&mut c.frame_timeout, v)),
+    key("", "stop_timeout", |c, v| positive(&mut c.stop_timeout, v)),
+    key("", "log_level", |c, v| {
+        c.log_level = v.text()?.parse().map_err(|_| "must be error, warn, info, debug or trace".to_owned())?;
+        Ok(())
+    }),
+    key("defaults", "idle_timeout", |c, v| {
+        c.defaults.idle_timeout = Some(v.duration()?).filter(|timeout| !timeout.is_zero());
+        Ok(())
+    }),
+    key("defaults", "permissions", |c, v| {
+        let name = v.text()?;
+        profile(&name)?;
+        c.defaults.permissions = name;
+        Ok(())
+    }),
+    key("defaults", "window_messages", |c, v| {
+        c.defaults.window_messages = v.count()?;
+        Ok(())
+    }),
+    key("defaults", "compact_at_tokens", |c, v| {
+        c.defaults.compact_at_tokens = v.count()?;
+        Ok(())
+    }),
+];
+
+fn positive(place: &mut Duration, value: &Given) -> Result<(), String> {
+    let duration = value.duration()?;
+    if duration.is_zero() {
+        return Err("must be longer than nothing".into());
+    }
+    *place = duration;
+    Ok(())
+}
+
+/// Whether there is a permission profile of that name.
+pub fn profile(name: &str) -> Result<(), String> {
+    if PROFILES.contains(&name) {
+        return Ok(());
+    }
+    let meant = nearest(name, PROFILES).map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
+    Err(format!("there is no permission profile `{name}` ({}){meant}", PROFILES.join(", ")))
+}

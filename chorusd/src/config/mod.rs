@@ -1,0 +1,97 @@
+//! The configuration of the daemon (config.toml and the environment) and of an agent (agent.json).
+
+pub mod agent;
+mod keys;
+mod load;
+mod value;
+
+use std::time::Duration;
+
+pub use load::load;
+
+use crate::store::Durability;
+
+/// The configuration in force.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// `provider/model` of new agents; none: no model, extractive summaries.
+    pub default_model: Option<String>,
+    pub durability: DurabilityMode,
+    /// How often the journal is brought to the disk with `durability = "interval"`.
+    pub autosave_interval: Duration,
+    /// Contexts are live again after a start; else they are saved and agents start idle.
+    pub resume_on_start: bool,
+    /// Longest frame in bytes.
+    pub max_frame: usize,
+    pub max_connections: usize,
+    /// A frame that has begun must go on within this.
+    pub frame_timeout: Duration,
+    /// What an orderly stop may take.
+    pub stop_timeout: Duration,
+    pub log_level: tracing::Level,
+    pub defaults: Defaults,
+}
+
+/// `durability` as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DurabilityMode {
+    Always,
+    Interval,
+}
+
+/// What agents have unless they say otherwise.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Defaults {
+    /// `None`: never.
+    pub idle_timeout: Option<Duration>,
+    pub permissions: String,
+    pub window_messages: u64,
+    pub compact_at_tokens: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            default_model: None,
+            durability: DurabilityMode::Always,
+            autosave_interval: Duration::from_secs(30),
+            resume_on_start: true,
+            max_frame: chorus_proto::frame::MAX_FRAME,
+            max_connections: 1024,
+            frame_timeout: Duration::from_secs(5),
+            stop_timeout: Duration::from_secs(10),
+            log_level: tracing::Level::INFO,
+            defaults: Defaults {
+                idle_timeout: Some(Duration::from_secs(30 * 60)),
+                permissions: "standard".into(),
+                window_messages: 50,
+                compact_at_tokens: 15_000,
+            },
+        }
+    }
+}
+
+impl Config {
+    /// What the store is told.
+    #[must_use]
+    pub fn durability(&self) -> Durability {
+        match self.durability {
+            DurabilityMode::Always => Durability::Always,
+            DurabilityMode::Interval => Durability::Interval(self.autosave_interval),
+        }
+    }
+}
+
+/// Permission profiles there are.
+pub const PROFILES: [&str; 3] = ["open", "standard", "locked"];
+
+/// The one of `known` that `given` was probably meant to be.
+#[must_use]
+pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|name| (strsim::jaro_winkler(given, name), name))
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name)
+}

@@ -1,0 +1,119 @@
+//! Values of the configuration, from TOML or from the environment.
+
+use std::time::Duration;
+
+use toml::de::DeValue;
+
+/// A value as it was given. From the environment everything is text.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Given {
+    Text(String),
+    Integer(i64),
+    Boolean(bool),
+    /// Of no type that any key has.
+    Other,
+}
+
+impl Given {
+    pub fn from_toml(value: &DeValue<'_>) -> Self {
+        match value {
+            DeValue::String(text) => Self::Text(text.to_string()),
+            DeValue::Integer(number) => {
+                i64::from_str_radix(number.as_str(), number.radix()).map_or(Self::Other, Self::Integer)
+            }
+            DeValue::Boolean(value) => Self::Boolean(*value),
+            _ => Self::Other,
+        }
+    }
+
+    pub fn text(&self) -> Result<String, String> {
+        match self {
+            Self::Text(text) => Ok(text.clone()),
+            _ => Err("must be a text in quotes".into()),
+        }
+    }
+
+    pub fn boolean(&self) -> Result<bool, String> {
+        match self {
+            Self::Boolean(value) => Ok(*value),
+            Self::Text(text) if text == "true" => Ok(true),
+            Self::Text(text) if text == "false" => Ok(false),
+            _ => Err("must be true or false".into()),
+        }
+    }
+
+    pub fn count(&self) -> Result<u64, String> {
+        let count = match self {
+            Self::Integer(number) => u64::try_from(*number).ok(),
+            Self::Text(text) => text.parse().ok(),
+            _ => None,
+        };
+        count.ok_or_else(|| "must be a whole number of 0 or more".into())
+    }
+
+    /// A duration such as `30m` or `1h30m`.
+    pub fn duration(&self) -> Result<Duration, String> {
+        match self {
+            Self::Text(text) => duration(text),
+            Self::Integer(0) => Ok(Duration::ZERO),
+            _ => Err("must be a duration such as \"30m\" or \"1h30m\"".into()),
+        }
+    }
+
+    /// A size in bytes such as `16MiB`.
+    pub fn size(&self) -> Result<usize, String> {
+        let wrong = || "must be a size such as \"16MiB\" or \"64KiB\"".to_owned();
+        match self {
+            Self::Integer(bytes) => usize::try_from(*bytes).map_err(|_| wrong()),
+            Self::Text(text) => {
+                let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+                let (number, unit) = text.split_at(digits);
+                let scale = match unit.trim() {
+                    "" | "B" => 1,
+                    "KiB" => 1 << 10,
+                    "MiB" => 1 << 20,
+                    "GiB" => 1 << 30,
+                    _ => return Err(wrong()),
+                };
+                number.parse::<usize>().ok().and_then(|n| n.checked_mul(scale)).ok_or_else(wrong)
+            }
+            _ => Err(wrong()),
+        }
+    }
+}
+
+/// Reads a duration; `0` needs no unit.
+///
+/// # Errors
+/// What a person should know.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    if text == "0" {
+        return Ok(Duration::ZERO);
+    }
+    humantime::parse_duration(text).map_err(|_| format!("`{text}` is not a duration such as 30m, 1h30m or 7d"))
+}
+
+/// Reads an idle timeout: 0 is never.
+///
+/// # Errors
+/// As [`duration`].
+pub fn idle_timeout(text: &str) -> Result<Option<Duration>, String> {
+    Ok(Some(duration(text)?).filter(|timeout| !timeout.is_zero()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_durations() {
+        assert_eq!(Given::Text("16MiB".into()).size(), Ok(16 << 20));
+        assert_eq!(Given::Integer(512).size(), Ok(512));
+        assert!(Given::Text("16MB".into()).size().is_err());
+        assert!(Given::Text("99999999999GiB".into()).size().is_err());
+        assert_eq!(idle_timeout("0"), Ok(None));
+        assert_eq!(idle_timeout("1h30m"), Ok(Some(Duration::from_secs(5400))));
+        assert!(idle_timeout("soon").is_err());
+    }
+}
