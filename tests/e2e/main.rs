@@ -9,7 +9,7 @@ mod frames_memory;
 mod history;
 mod import;
 mod lifecycle;
-mod protocol_client;
+mod protocol_page;
 mod real_data;
 mod restore;
 mod schema;
