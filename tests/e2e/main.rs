@@ -20,9 +20,7 @@ mod socket;
 mod tidy;
 mod tour;
 
-use chorus_tests::{Bins, Home};
-
 /// An empty home around the binaries of this package.
-fn home() -> Home {
-    Home::new(Bins { chorusd: env!("CARGO_BIN_EXE_chorusd-e2e"), chorusctl: env!("CARGO_BIN_EXE_chorusctl-e2e") })
+fn home() -> chorus_tests::Home {
+    chorus_tests::home!()
 }

@@ -19,6 +19,17 @@ pub struct Bins {
     pub chorusctl: &'static str,
 }
 
+/// An empty home around the binaries of the package: only its tests and benches know where they are.
+#[macro_export]
+macro_rules! home {
+    () => {
+        $crate::Home::new($crate::Bins {
+            chorusd: env!("CARGO_BIN_EXE_chorusd-e2e"),
+            chorusctl: env!("CARGO_BIN_EXE_chorusctl-e2e"),
+        })
+    };
+}
+
 /// A temporary directory with a `CHORUS_HOME` and a user's `HOME` in it. What still runs there ends with it.
 #[derive(Debug)]
 pub struct Home {
