@@ -1,0 +1,3 @@
+//! The Chorus daemon as a library.
+
+pub mod session;

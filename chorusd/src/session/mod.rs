@@ -1,0 +1,3 @@
+//! Sessions: saved contexts and what becomes one.
+
+pub mod import;
