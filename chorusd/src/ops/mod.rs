@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod context;
 mod import_sink;
+pub mod scan;
 pub mod select;
 pub mod session;
 pub mod shown;

@@ -11,7 +11,7 @@ use super::{AGENTS, entry, row, text_or_null};
 use crate::config::Config;
 use crate::config::agent::{AgentConfig, FILE, check_name, normalise, render};
 use crate::failure::{Failure, Result};
-use crate::ops::{Ops, blocking, view};
+use crate::ops::{Ops, blocking, scan, view};
 use crate::store::agents_dir::{create_private, move_dir, write_private};
 use crate::store::session_files::stamp;
 use crate::{git, template};
@@ -48,7 +48,8 @@ pub async fn init(ops: &Ops, params: InitParams) -> Result<InitResult> {
     let new = ops.directory.put(entry(&ops.home, &dir, &made.config, made.stamp.clone()));
     tracing::info!(agent = %name, id = %made.config.id, revived, "agent made");
     if revived {
-        super::super::session::import::index_kept(ops, &new).await;
+        // Sessions that came with the directory are in the history from the first answer on.
+        scan::sessions(ops, &new.facts).await?;
     }
     Ok(InitResult { agent: view::agent(ops, &new).await?, revived })
 }
