@@ -1,14 +1,19 @@
 //! The Chorus daemon. docs/ARCHITECTURE.md is the map.
 
 pub mod agent;
+pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod daemon;
 pub mod failure;
+pub mod git;
+pub mod lifecycle;
 pub mod message;
+pub mod ops;
+pub mod server;
 pub mod session;
 pub mod store;
 pub mod summary;
+pub mod template;
 
-pub fn main() -> std::process::ExitCode {
-    std::process::ExitCode::SUCCESS
-}
+pub use cli::main;

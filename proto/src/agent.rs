@@ -69,4 +69,7 @@ pub struct Agent {
     pub path: String,
     pub context: Option<ContextInfo>,
     pub last_session: Option<SessionRef>,
+    /// What is wrong with agent.json, while the last good one stays in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }

@@ -1,44 +1,66 @@
 //! A session on its way to the disk: the file first, then the row, then the answer.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use chorus_proto::session::SESSION_SCHEMA;
 use chorus_proto::{Session, SessionHeader, SummarySource, TokenPair, WorkingSet};
 use uuid::Uuid;
 
+use super::Facts;
 use super::effect::Draft;
 use crate::failure::{Failure, Result};
 use crate::message::Stored;
 use crate::session::slug;
 use crate::store::catalog::SessionRow;
+use crate::store::session_files::Written;
 use crate::store::{Store, session_files};
-use crate::summary;
+use crate::summary::{self, Digest, Extract};
 
 /// Writes the session of a live context and notes in the journal that it is saved.
 ///
 /// # Errors
 /// Whatever the disk says; then there is no session.
 pub async fn save(store: &Arc<Store>, draft: Draft) -> Result<Session> {
-    let context = draft.context;
-    let count = draft.totals.messages;
-    let id = Uuid::new_v4();
-    let facts = draft.facts.clone();
+    let (context, count, id) = (draft.context, draft.totals.messages, Uuid::new_v4());
     let slug = draft
         .description
         .as_deref()
         .and_then(slug::of_description)
         .unwrap_or_else(|| slug::of_content(&first_content(&draft.messages)));
     let wanted = slug::session_id(draft.now, &slug);
+    let facts = draft.facts.clone();
+    let make = move |dir: &Path, session_id: &str| {
+        let header = header(&draft, id, session_id);
+        let written = session_files::write(dir, &header, &draft.messages)?;
+        Ok((header, written))
+    };
+    // The mark goes to another database than the row: their fsyncs overlap. A mark without its row is made good by
+    // the scan at the next start, which finds the file.
+    write(store, &facts, wanted, make, || store.journal.saved(context, count, id)).await
+}
+
+/// Writes a session under a name that is free: `make` writes the file, the row follows, and beside it whatever `also`
+/// begins. Where the row fails, the file is taken back.
+///
+/// # Errors
+/// Whatever the disk says; then there is no session.
+pub async fn write<Also: Future<Output = Result<()>>>(
+    store: &Arc<Store>,
+    facts: &Arc<Facts>,
+    wanted: String,
+    make: impl FnOnce(&Path, &str) -> Result<(SessionHeader, Written)> + Send + 'static,
+    also: impl FnOnce() -> Also,
+) -> Result<Session> {
     let known = store.catalog.names_like(facts.id, wanted.clone()).await?;
-    let files = store.clone();
-    let (header, name, written) = tokio::task::spawn_blocking(move || {
-        let name = files.files.reserve(draft.facts.id, &draft.facts.dir, &wanted, &known);
-        let header = header(&draft, id, name.name());
-        let written = session_files::write(&draft.facts.dir, &header, &draft.messages)?;
-        Ok::<_, Failure>((header, name, written))
+    let (files, of) = (store.clone(), facts.clone());
+    let (header, name, written) = blocking(move || {
+        let name = files.files.reserve(of.id, &of.dir, &wanted, &known);
+        let (header, written) = make(&of.dir, name.name())?;
+        Ok((header, name, written))
     })
-    .await
-    .map_err(|e| Failure::internal(e.to_string()))??;
+    .await?;
+    let id = header.id;
     let row = SessionRow {
         last_used_at: header.saved_at,
         sha256: written.sha256.clone(),
@@ -46,23 +68,24 @@ pub async fn save(store: &Arc<Store>, draft: Draft) -> Result<Session> {
         corrupt: None,
         header: header.clone(),
     };
-    // The row and the mark go to two databases: their fsyncs overlap. A mark without its row is made good by the scan
-    // at the next start, which finds the file.
-    let (rowed, marked) = tokio::join!(store.catalog.add_session(row), store.journal.saved(context, count, id));
+    let (rowed, also) = tokio::join!(store.catalog.add_session(row), also());
     drop(name);
-    if let Err(failure) = rowed.and(marked) {
-        let _ = tokio::task::spawn_blocking(move || session_files::unwrite(&written)).await;
+    let file_path = written.path.to_string_lossy().into_owned();
+    if let Err(failure) = rowed.and(also) {
         let _ = store.catalog.remove_session(id).await;
+        let _ = blocking(move || {
+            session_files::unwrite(&written);
+            Ok(())
+        })
+        .await;
         return Err(failure);
     }
     let short_id = store.catalog.short_ids(vec![id]).await?.pop().unwrap_or_default();
-    Ok(Session {
-        header,
-        short_id,
-        file_path: written.path.to_string_lossy().into_owned(),
-        available: true,
-        corrupt: None,
-    })
+    Ok(Session { header, short_id, file_path, available: true, corrupt: None })
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(|e| Failure::internal(e.to_string()))?
 }
 
 /// Content of the first message, empty where there is none.
@@ -71,7 +94,7 @@ fn first_content(messages: &[Stored]) -> String {
 }
 
 fn header(draft: &Draft, id: Uuid, session_id: &str) -> SessionHeader {
-    let extract = summary::of_stored(&draft.messages);
+    let extract = extract_of(&draft.messages);
     SessionHeader {
         schema: SESSION_SCHEMA,
         id,
@@ -93,4 +116,15 @@ fn header(draft: &Draft, id: Uuid, session_id: &str) -> SessionHeader {
         tags: draft.tags.clone(),
         working_set: WorkingSet::default(),
     }
+}
+
+/// Title and summary in the conversation's own words; only the messages that a digest keeps are parsed.
+fn extract_of(messages: &[Stored]) -> Extract {
+    let mut digest = Digest::new();
+    for index in Digest::indices(messages.len()) {
+        if let Ok(message) = messages[index].to_message() {
+            digest.push(&message);
+        }
+    }
+    summary::extract(&digest)
 }

@@ -1,7 +1,8 @@
-//! Sessions on disk: their format, their names, and what a person types to mean one.
+//! Sessions on disk: their format, their names, what a person types to mean one, and what becomes one.
 
 pub mod compact;
 pub mod file;
+pub mod import;
 pub mod selector;
 pub mod slug;
 

@@ -1,0 +1,49 @@
+//! git, through the `git` program.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use chorus_proto::ErrorKind;
+
+use crate::failure::{Failure, Result};
+
+/// Makes `dir` a repository with everything in it as the first commit. It needs no git identity and heeds no
+/// configuration of the user. Blocks.
+///
+/// # Errors
+/// `git_failed` with what git said.
+pub fn init(dir: &Path) -> Result<()> {
+    run(dir, &["init", "--quiet", "--initial-branch=main"])?;
+    run(dir, &["add", "--all"])?;
+    run(dir, &["commit", "--quiet", "--allow-empty", "--no-verify", "--message=Empty workspace"])
+}
+
+fn run(dir: &Path, args: &[&str]) -> Result<()> {
+    let failed = |why: String| {
+        Failure::new(ErrorKind::GitFailed, format!("git {} failed: {why}", args[0]))
+            .hint("install git and try again; nothing was left behind")
+    };
+    let mut command = Command::new("git");
+    // Variables such as GIT_DIR would lead into another repository.
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("GIT_") {
+            command.env_remove(name);
+        }
+    }
+    let output = command
+        .args(["-c", "user.name=Chorus", "-c", "user.email=chorus@localhost"])
+        .args(["-c", "commit.gpgSign=false", "-c", "core.hooksPath=/dev/null", "-c", "init.templateDir="])
+        .args(args)
+        .current_dir(dir)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_SYSTEM", "/dev/null")
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|e| failed(e.to_string()))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(failed(said.lines().next().unwrap_or("it said nothing").to_owned()))
+}

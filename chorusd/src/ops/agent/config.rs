@@ -1,0 +1,157 @@
+//! `agent.config`.
+
+use std::sync::Arc;
+
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::agent::{ConfigParams, ConfigResult};
+use serde_json::{Map, Value};
+
+use super::init::put_config;
+use super::{AGENTS, entry, refresh, row};
+use crate::agent::directory::Entry;
+use crate::agent::event::Verb;
+use crate::config::agent::{AgentConfig, FILE, SETTABLE, check_name, normalise};
+use crate::config::nearest;
+use crate::failure::{Failure, Result};
+use crate::ops::{Ops, blocking, select, view};
+use crate::store::agents_dir::{move_dir, write_private};
+
+/// Reads or sets one key of agent.json; setting `name` renames the agent.
+///
+/// # Errors
+/// `agent_not_found`, `invalid_params`, `invalid_name`, `already_exists`, `storage_failed`.
+pub async fn config(ops: &Ops, params: ConfigParams) -> Result<ConfigResult> {
+    let agent = select::agent(ops, Some(&params.name)).await?;
+    let Some(value) = params.value else {
+        return get(ops, &agent, params.key.as_deref()).await;
+    };
+    let key = params.key.ok_or_else(|| Failure::invalid("`value` goes with `key`"))?;
+    let _one_at_a_time = ops.agents_lock.lock().await;
+    // Another rename may have come before.
+    let agent = refresh(ops, ops.directory.by_id(agent.facts.id).unwrap_or(agent)).await?;
+    if key == "name" {
+        let name = value.as_str().ok_or_else(|| Failure::invalid("a name is a text"))?;
+        return rename(ops, &agent, name).await;
+    }
+    set(ops, &agent, key, value).await
+}
+
+/// The configuration in force and how many sessions there are.
+///
+/// # Errors
+/// A database that cannot be read.
+pub async fn in_force(ops: &Ops, agent: &Entry) -> Result<(AgentConfig, u64)> {
+    let row = ops.store.catalog.agents_by_id(vec![agent.facts.id]).await?.pop();
+    let row = row.ok_or_else(|| Failure::internal(format!("the agent {} has no row", agent.facts.name)))?;
+    let config = AgentConfig::parse(&row.config, &ops.config)
+        .map_err(|e| Failure::internal(format!("agent.json of {} {e}", agent.facts.name)))?;
+    Ok((config, row.sessions))
+}
+
+async fn get(ops: &Ops, agent: &Arc<Entry>, key: Option<&str>) -> Result<ConfigResult> {
+    let (config, _) = in_force(ops, agent).await?;
+    let config = match key {
+        None => config.map().clone(),
+        Some(key) => {
+            let known = config.map().contains_key(key) || SETTABLE.contains(&key);
+            if !known {
+                let failure = Failure::new(ErrorKind::NotFound, format!("{} has no key `{key}`", agent.facts.name));
+                let keys = config.map().keys().map(String::as_str);
+                return Err(match nearest(key, keys) {
+                    Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
+                    None => failure.hint(format!("`chorusctl agent config {}` shows all", agent.facts.name)),
+                });
+            }
+            Map::from_iter([(key.to_owned(), config.map().get(key).cloned().unwrap_or_default())])
+        }
+    };
+    Ok(ConfigResult { agent: view::agent(ops, agent).await?, config, old: None })
+}
+
+async fn set(ops: &Ops, agent: &Arc<Entry>, key: String, value: Value) -> Result<ConfigResult> {
+    let value = normalise(&key, value)?;
+    let (config, old) = rewrite(ops, agent, &key, value).await?;
+    let new = adopt(ops, agent.facts.dir.clone(), config).await?;
+    let shown = Map::from_iter([(key.clone(), new.1.map().get(&key).cloned().unwrap_or_default())]);
+    Ok(ConfigResult { agent: view::agent(ops, &new.0).await?, config: shown, old: Some(old) })
+}
+
+/// Rewrites one key of agent.json as it stands on disk; answers the new file and the old value.
+async fn rewrite(ops: &Ops, agent: &Entry, key: &str, value: Value) -> Result<((AgentConfig, String), Value)> {
+    if let Some(problem) = agent.problem.as_ref().filter(|problem| problem.contains("last good")) {
+        return Err(Failure::new(ErrorKind::InvalidConfig, problem.clone()).hint("mend agent.json by hand first"));
+    }
+    let (dir, defaults, key) = (agent.facts.dir.clone(), ops.config.clone(), key.to_owned());
+    blocking(move || {
+        let path = dir.join(FILE);
+        let text = std::fs::read_to_string(&path)
+            .map_err(|e| Failure::io(format_args!("cannot read {}", path.display()), &e))?;
+        let mut map: Map<String, Value> = serde_json::from_str(&text)
+            .map_err(|e| Failure::new(ErrorKind::InvalidConfig, format!("agent.json is no JSON object: {e}")))?;
+        let old = map.insert(key, value).unwrap_or_default();
+        let config = AgentConfig::from_map(map, &defaults)
+            .map_err(|e| Failure::new(ErrorKind::InvalidConfig, format!("agent.json {e}")))?;
+        let stamp = put_config(&dir, &config)
+            .map_err(|e| Failure::io(format_args!("cannot write {}", path.display()), &e))?;
+        Ok(((config, stamp), old))
+    })
+    .await
+}
+
+/// Puts a configuration that is on disk into the catalog and the directory.
+async fn adopt(
+    ops: &Ops,
+    dir: std::path::PathBuf,
+    (config, stamp): (AgentConfig, String),
+) -> Result<(Arc<Entry>, AgentConfig)> {
+    let relative = dir.strip_prefix(&ops.home).unwrap_or(&dir).to_string_lossy().into_owned();
+    ops.store.catalog.put_agent(row(&relative, &config, stamp.clone())).await?;
+    Ok((ops.directory.put(entry(&ops.home, &relative, &config, stamp)), config))
+}
+
+/// Moves the directory and the row. Session files keep the name they were saved under.
+async fn rename(ops: &Ops, agent: &Arc<Entry>, name: &str) -> Result<ConfigResult> {
+    check_name(name)?;
+    let old = agent.facts.name.clone();
+    let (from, to) = (agent.facts.dir.clone(), ops.home.join(AGENTS).join(name));
+    if name != old && (ops.directory.by_name(name).is_some() || to.symlink_metadata().is_ok()) {
+        return Err(Failure::new(ErrorKind::AlreadyExists, format!("{name} is taken"))
+            .hint("choose another name, or move the directory of that name elsewhere"));
+    }
+    if name == old {
+        return get(ops, agent, Some("name")).await;
+    }
+    // Nothing may be written into the directory while it moves.
+    let held = ops.registry.ask(agent.facts.id, Verb::Hold).await?;
+    let before = std::fs::read(from.join(FILE)).map_err(|e| Failure::io("cannot read agent.json", &e))?;
+    let (file, _) = rewrite(ops, agent, "name", name.into()).await?;
+    let moved = {
+        let (from, to) = (from.clone(), to.clone());
+        blocking(move || move_dir(&from, &to).map_err(|e| Failure::io(format_args!("cannot rename to {}", to.display()), &e)))
+            .await
+    };
+    let adopted = match moved {
+        Ok(()) => adopt(ops, to.clone(), file).await,
+        Err(failure) => Err(failure),
+    };
+    let adopted = match adopted {
+        Ok(adopted) => adopted,
+        Err(failure) => {
+            let undone = blocking(move || {
+                let io = |e: std::io::Error| Failure::io("cannot undo a rename", &e);
+                if !from.exists() {
+                    move_dir(&to, &from).map_err(io)?;
+                }
+                write_private(&from.join(FILE), &before).map_err(io)
+            });
+            if let Err(undo) = undone.await {
+                tracing::error!(agent = %old, failure = %undo, "a failed rename could not be undone");
+            }
+            return Err(failure);
+        }
+    };
+    drop(held);
+    tracing::info!(agent = %name, was = %old, "agent renamed");
+    let config = Map::from_iter([("name".to_owned(), Value::from(name))]);
+    Ok(ConfigResult { agent: view::agent(ops, &adopted.0).await?, config, old: Some(old.into()) })
+}

@@ -1,0 +1,186 @@
+//! `agent.init`.
+
+use std::path::{Path, PathBuf};
+
+use chorus_proto::methods::agent::{InitParams, InitResult};
+use chorus_proto::{AgentStatus, ErrorKind};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::{AGENTS, entry, row, text_or_null};
+use crate::config::Config;
+use crate::config::agent::{AgentConfig, FILE, check_name, normalise, render};
+use crate::failure::{Failure, Result};
+use crate::ops::{Ops, blocking, scan, view};
+use crate::store::agents_dir::{create_private, move_dir, write_private};
+use crate::store::session_files::stamp;
+use crate::{git, template};
+
+/// Makes an agent, or revives one whose directory was kept. Where a step fails, those before it are undone.
+///
+/// # Errors
+/// `invalid_name`, `invalid_params`, `already_exists`, `git_failed`, `disk_full`, `storage_failed`.
+pub async fn init(ops: &Ops, params: InitParams) -> Result<InitResult> {
+    check_name(&params.name)?;
+    let overrides = overrides(&params)?;
+    let name = params.name;
+    let _one_at_a_time = ops.agents_lock.lock().await;
+    if ops.directory.by_name(&name).is_some() {
+        return Err(Failure::new(ErrorKind::AlreadyExists, format!("there is an agent {name} already"))
+            .hint(format!("`chorusctl agent show {name}`, or choose another name")));
+    }
+    let dir = format!("{AGENTS}/{name}");
+    let target = ops.home.join(&dir);
+    let revived = target.symlink_metadata().is_ok();
+    let made = if revived {
+        revive(ops, target.clone(), &name, overrides).await?
+    } else {
+        create(ops, target.clone(), &name, overrides).await?
+    };
+    if let Err(failure) = enrol(ops, &dir, &made).await {
+        let _ = blocking(move || {
+            made.undo(&target);
+            Ok(())
+        })
+        .await;
+        return Err(failure);
+    }
+    let new = ops.directory.put(entry(&ops.home, &dir, &made.config, made.stamp.clone()));
+    tracing::info!(agent = %name, id = %made.config.id, revived, "agent made");
+    if revived {
+        // Sessions that came with the directory are in the history from the first answer on.
+        scan::sessions(ops, &new.facts).await?;
+    }
+    Ok(InitResult { agent: view::agent(ops, &new).await?, revived })
+}
+
+/// A directory that is in place, and how it was before.
+struct Made {
+    config: AgentConfig,
+    stamp: String,
+    /// The agent.json that stood there; `None`: nothing stood there.
+    before: Option<String>,
+}
+
+impl Made {
+    fn undo(&self, target: &Path) {
+        let undone = match &self.before {
+            Some(text) => write_private(&target.join(FILE), text.as_bytes()),
+            None => std::fs::remove_dir_all(target),
+        };
+        if let Err(e) = undone {
+            tracing::error!(dir = %target.display(), "a failed init could not be undone: {e}");
+        }
+    }
+}
+
+fn overrides(params: &InitParams) -> Result<Map<String, Value>> {
+    let given = [
+        ("system_prompt", text_or_null(params.system_prompt.clone())),
+        ("model", text_or_null(params.model.clone())),
+        ("permissions", text_or_null(params.permissions.clone())),
+        ("idle_timeout", text_or_null(params.idle_timeout.clone())),
+    ];
+    let mut map = Map::new();
+    for (key, value) in given {
+        if let Some(value) = value {
+            map.insert(key.to_owned(), normalise(key, value)?);
+        }
+    }
+    Ok(map)
+}
+
+/// Builds the directory aside and moves it into place whole.
+async fn create(ops: &Ops, target: PathBuf, name: &str, overrides: Map<String, Value>) -> Result<Made> {
+    let home = ops.home.clone();
+    let defaults = ops.config.clone();
+    let name = name.to_owned();
+    let now = ops.clock.now().to_string();
+    blocking(move || {
+        let staging = home.join(AGENTS).join(format!(".new-{}", Uuid::new_v4()));
+        let made = (|| {
+            let failed = |e: &std::io::Error| Failure::io(format_args!("cannot make {}", target.display()), e);
+            create_private(&staging).map_err(|e| failed(&e))?;
+            let text = template::fill(&staging, &home).map_err(|e| failed(&e))?;
+            let mut map: Map<String, Value> = serde_json::from_str(&text).map_err(|e| {
+                Failure::new(ErrorKind::InvalidConfig, format!("agent.json of the template is no JSON object: {e}"))
+                    .hint(format!("correct {}", home.join("template").join(FILE).display()))
+            })?;
+            map.insert("id".into(), Uuid::new_v4().to_string().into());
+            map.insert("created_at".into(), now.into());
+            let config = merge(map, &name, overrides, &defaults)?;
+            let stamp = put_config(&staging, &config).map_err(|e| failed(&e))?;
+            git::init(&staging.join("workspace"))?;
+            move_dir(&staging, &target).map_err(|e| failed(&e))?;
+            Ok(Made { config, stamp, before: None })
+        })();
+        if made.is_err() {
+            let _ = std::fs::remove_dir_all(&staging);
+        }
+        made
+    })
+    .await
+}
+
+/// Takes up a directory that `destroy --keep-files` left, or that a rebuilt home has.
+async fn revive(ops: &Ops, target: PathBuf, name: &str, overrides: Map<String, Value>) -> Result<Made> {
+    let defaults = ops.config.clone();
+    let name = name.to_owned();
+    blocking(move || {
+        let path = target.join(FILE);
+        let unusable = |why: String| {
+            Failure::new(ErrorKind::AlreadyExists, format!("{} is in the way: {why}", target.display()))
+                .hint("move it elsewhere, or mend its agent.json")
+        };
+        let before = std::fs::read_to_string(&path).map_err(|e| unusable(format!("agent.json cannot be read: {e}")))?;
+        let map: Map<String, Value> =
+            serde_json::from_str(&before).map_err(|e| unusable(format!("agent.json is no JSON object: {e}")))?;
+        let config = merge(map, &name, overrides, &defaults)?;
+        let failed = |e: &std::io::Error| Failure::io(format_args!("cannot revive {}", target.display()), e);
+        for part in ["docs", "sessions", "workspace"] {
+            create_private(&target.join(part)).map_err(|e| failed(&e))?;
+        }
+        if !target.join("workspace/.git").exists() {
+            git::init(&target.join("workspace"))?;
+        }
+        let stamp = put_config(&target, &config).map_err(|e| failed(&e))?;
+        Ok(Made { config, stamp, before: Some(before) })
+    })
+    .await
+}
+
+fn merge(
+    mut map: Map<String, Value>,
+    name: &str,
+    overrides: Map<String, Value>,
+    defaults: &Config,
+) -> Result<AgentConfig> {
+    map.insert("name".into(), name.into());
+    for (key, value) in overrides {
+        map.insert(key, value);
+    }
+    AgentConfig::from_map(map, defaults).map_err(|e| {
+        Failure::new(ErrorKind::InvalidConfig, format!("agent.json {e}")).hint("correct it in the template or the kept files")
+    })
+}
+
+/// Writes agent.json; answers the file's stamp.
+pub fn put_config(dir: &Path, config: &AgentConfig) -> std::io::Result<String> {
+    let path = dir.join(FILE);
+    write_private(&path, render(config.map()).as_bytes())?;
+    Ok(stamp(&std::fs::metadata(&path)?))
+}
+
+async fn enrol(ops: &Ops, dir: &str, made: &Made) -> Result<()> {
+    // A copy of a directory brings the id of the agent it was copied from.
+    if let Some(other) = ops.directory.by_id(made.config.id) {
+        return Err(Failure::new(
+            ErrorKind::AlreadyExists,
+            format!("the kept agent.json has the id of the agent {}", other.facts.name),
+        )
+        .hint("remove `id` from the copy's agent.json or give it a new UUID"));
+    }
+    let row = row(dir, &made.config, made.stamp.clone());
+    debug_assert_eq!(row.status, AgentStatus::Active);
+    ops.store.catalog.put_agent(row).await
+}

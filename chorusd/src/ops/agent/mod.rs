@@ -1,0 +1,64 @@
+//! `agent.*`.
+
+pub mod config;
+pub mod destroy;
+pub mod init;
+pub mod list;
+mod refresh;
+pub mod show;
+pub mod use_;
+
+use std::path::Path;
+
+use chorus_proto::AgentStatus;
+pub use refresh::{refresh, refresh_all};
+use serde_json::Value;
+
+use crate::agent::Facts;
+use crate::agent::directory::Entry;
+use crate::config::agent::AgentConfig;
+use crate::store::catalog::AgentRow;
+
+/// Where active agents live, below the home.
+pub const AGENTS: &str = "agents";
+
+/// The directory entry of an agent whose agent.json is `config`.
+#[must_use]
+pub fn entry(home: &Path, dir: &str, config: &AgentConfig, stamp: String) -> Entry {
+    Entry {
+        facts: std::sync::Arc::new(Facts {
+            id: config.id,
+            name: config.name.clone(),
+            dir: home.join(dir),
+            model: config.model.clone(),
+            idle_timeout: config.idle_timeout,
+        }),
+        permissions: config.permissions.clone(),
+        created_at: config.created_at,
+        channel_id: config.channel_id.clone(),
+        guild_id: config.guild_id.clone(),
+        stamp,
+        problem: None,
+    }
+}
+
+/// The row of an active agent.
+#[must_use]
+pub fn row(dir: &str, config: &AgentConfig, stamp: String) -> AgentRow {
+    AgentRow {
+        id: config.id,
+        name: config.name.clone(),
+        status: AgentStatus::Active,
+        created_at: config.created_at,
+        dir: dir.to_owned(),
+        // In force, with the defaults of today: the file itself may say null.
+        config: config.to_json(),
+        stamp,
+        sessions: 0,
+    }
+}
+
+/// A JSON null for nothing, else a text.
+fn text_or_null(text: Option<String>) -> Option<Value> {
+    text.map(Value::String)
+}

@@ -1,0 +1,74 @@
+//! Reading agent.json again when it changed on disk.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::agent::Facts;
+use crate::agent::directory::Entry;
+use crate::config::agent::{AgentConfig, FILE};
+use crate::failure::Result;
+use crate::ops::{Ops, blocking};
+use crate::store::session_files::stamp;
+
+/// The agent as its agent.json has it now. A file that cannot be used is reported, and the last good one stays in
+/// force.
+///
+/// # Errors
+/// A database that cannot be written.
+pub async fn refresh(ops: &Ops, entry: Arc<Entry>) -> Result<Arc<Entry>> {
+    let path = entry.facts.dir.join(FILE);
+    // One stat: cheap enough to stand in the way of every request.
+    let now = std::fs::metadata(&path).map_or_else(|e| e.kind().to_string(), |metadata| stamp(&metadata));
+    if now == entry.stamp { Ok(entry) } else { reread(ops, entry, path, now).await }
+}
+
+/// As [`refresh`], for many.
+///
+/// # Errors
+/// As [`refresh`].
+pub async fn refresh_all(ops: &Ops, entries: Vec<Arc<Entry>>) -> Result<Vec<Arc<Entry>>> {
+    let mut fresh = Vec::with_capacity(entries.len());
+    for entry in entries {
+        fresh.push(refresh(ops, entry).await?);
+    }
+    Ok(fresh)
+}
+
+async fn reread(ops: &Ops, entry: Arc<Entry>, path: PathBuf, stamp: String) -> Result<Arc<Entry>> {
+    let defaults = ops.config.clone();
+    let id = entry.facts.id;
+    let config = blocking(move || {
+        Ok(std::fs::read_to_string(&path)
+            .map_err(|e| format!("cannot be read: {e}"))
+            .and_then(|text| AgentConfig::parse(&text, &defaults))
+            .and_then(|config| if config.id == id { Ok(config) } else { Err("has another agent's `id`".to_owned()) }))
+    })
+    .await?;
+    // Whoever came first has put it in already; the row and the directory keep one stamp.
+    let known = ops.directory.by_id(id);
+    if let Some(known) = known.filter(|known| known.stamp == stamp) {
+        return Ok(known);
+    }
+    let name = entry.facts.name.clone();
+    match config {
+        Ok(config) => {
+            let dir = entry.facts.dir.strip_prefix(&ops.home).unwrap_or(&entry.facts.dir);
+            let mut row = super::row(&dir.to_string_lossy(), &config, stamp.clone());
+            // A name is changed by `agent config NAME name NEW`, which moves the directory too.
+            row.name.clone_from(&name);
+            let problem = (config.name != name)
+                .then(|| format!("agent.json says the name {:?}; rename with `chorusctl agent config {name} name`", config.name));
+            ops.store.catalog.put_agent(row).await?;
+            let mut new = super::entry(&ops.home, &dir.to_string_lossy(), &config, stamp);
+            new.facts = Arc::new(Facts { name, ..(*new.facts).clone() });
+            new.problem = problem;
+            tracing::info!(agent = %new.facts.name, "agent.json was read again");
+            Ok(ops.directory.put(new))
+        }
+        Err(problem) => {
+            tracing::warn!(agent = %name, problem, "agent.json cannot be used; the last good one stays in force");
+            let problem = Some(format!("agent.json {problem}; the last good one stays in force"));
+            Ok(ops.directory.put(Entry { stamp, problem, ..(*entry).clone() }))
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! `context.append`.
+
+use chorus_proto::methods::context::{AppendParams, AppendResult};
+use chorus_proto::{NewMessage, Role};
+use uuid::Uuid;
+
+use super::wrong_reply;
+use crate::agent::event::{Reply, Verb};
+use crate::failure::{Failure, Result};
+use crate::message::Stored;
+use crate::ops::{Ops, select};
+
+/// Longest key.
+const MAX_KEY: usize = 256;
+
+/// Adds messages to the live context: all of them, or none.
+///
+/// # Errors
+/// `invalid_params`, `agent_not_found`, `busy`, `disk_full`, `storage_failed`.
+pub async fn append(ops: &Ops, params: AppendParams) -> Result<AppendResult> {
+    let given = messages(params.text, params.role, params.messages)?;
+    if params.key.as_ref().is_some_and(|key| key.is_empty() || key.len() > MAX_KEY) {
+        return Err(Failure::invalid(format!("a key has 1 to {MAX_KEY} bytes")));
+    }
+    let agent = select::agent(ops, params.agent.as_deref()).await?;
+    let now = ops.clock.now();
+    let new_id = || Uuid::now_v7().to_string();
+    let messages = given
+        .into_iter()
+        .map(|message| Stored::new(&message.complete(new_id, now)))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|e| Failure::invalid(format!("a message cannot be kept: {e}")))?;
+    let verb = Verb::Append { messages, key: params.key };
+    match ops.registry.ask(agent.facts.id, verb).await?.reply {
+        Reply::Appended(answer) => Ok(answer),
+        _ => Err(wrong_reply()),
+    }
+}
+
+fn messages(text: Option<String>, role: Option<Role>, messages: Vec<NewMessage>) -> Result<Vec<NewMessage>> {
+    match (text, messages.is_empty()) {
+        (Some(text), true) => Ok(vec![NewMessage::text(role.unwrap_or(Role::User), text)]),
+        (None, false) if role.is_none() => {
+            for (index, message) in messages.iter().enumerate() {
+                check(message).map_err(|e| Failure::invalid(format!("message {}: {e}", index + 1)))?;
+            }
+            Ok(messages)
+        }
+        (None, true) => Err(Failure::invalid("there is nothing to append").hint("give `text` or `messages`")),
+        (None, false) => Err(Failure::invalid("`role` goes with `text`; messages have their own")),
+        (Some(_), false) => Err(Failure::invalid("give either `text` or `messages`")),
+    }
+}
+
+/// What no conversation can mean.
+fn check(message: &NewMessage) -> Result<(), &'static str> {
+    if !message.tool_calls.is_empty() && message.role != Role::Assistant {
+        return Err("only the assistant makes tool calls");
+    }
+    if message.tool_call_id.is_some() && message.role != Role::ToolResult {
+        return Err("`tool_call_id` goes with the role `tool_result`");
+    }
+    if message.id.as_ref().is_some_and(String::is_empty) {
+        return Err("its id is empty");
+    }
+    Ok(())
+}

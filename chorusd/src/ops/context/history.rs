@@ -1,0 +1,78 @@
+//! `context.history`.
+
+use chorus_proto::methods::context::{HistoryParams, HistoryResult};
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
+use crate::failure::{Failure, Result};
+use crate::ops::{Ops, select, view};
+use crate::store::catalog::Listing;
+
+/// Sessions a page unless said otherwise.
+const PAGE: u64 = 10;
+
+/// Most sessions a page: far below what a frame holds.
+const MAX_PAGE: u64 = 1000;
+
+/// Saved sessions, newest first; their numbers are remembered.
+///
+/// # Errors
+/// `invalid_params`, `agent_not_found`.
+pub async fn history(ops: &Ops, params: HistoryParams) -> Result<HistoryResult> {
+    let agent = match params.all_agents {
+        true => None,
+        false => Some(select::agent(ops, params.agent.as_deref()).await?.facts.id),
+    };
+    let limit = params.limit.unwrap_or(PAGE);
+    if !(1..=MAX_PAGE).contains(&limit) {
+        return Err(Failure::invalid(format!("`limit` is 1 to {MAX_PAGE}")));
+    }
+    let page = params.page.unwrap_or(1);
+    if page == 0 {
+        return Err(Failure::invalid("pages are counted from 1"));
+    }
+    let since = params.since.as_deref().map(|text| since(text, ops.clock.now())).transpose()?;
+    let offset = (page - 1).saturating_mul(limit);
+    let listing = Listing { agent, since, tag: params.tag, offset, limit };
+    let (rows, total) = ops.store.catalog.sessions(listing).await?;
+    ops.shown.remember(agent, offset + 1, rows.iter().map(|row| row.header.id).collect());
+    Ok(HistoryResult { sessions: view::sessions(ops, rows).await?, total, page, pages: total.div_ceil(limit).max(1) })
+}
+
+/// Reads `7d`, `1h30m`, a date (its beginning, local time) or a time.
+///
+/// # Errors
+/// `invalid_params` for anything else.
+pub fn since(text: &str, now: Timestamp) -> Result<Timestamp> {
+    let text = text.trim();
+    if let Ok(back) = humantime::parse_duration(text) {
+        return Ok(now.checked_sub(back).unwrap_or(Timestamp::MIN));
+    }
+    if let Ok(at) = text.parse::<Timestamp>() {
+        return Ok(at);
+    }
+    if let Some(date) = (text.len() == 10).then(|| text.parse::<Date>().ok()).flatten()
+        && let Ok(start) = date.to_zoned(TimeZone::system())
+    {
+        return Ok(start.timestamp());
+    }
+    Err(Failure::invalid(format!("{text:?} is neither a duration nor a date"))
+        .hint("for example 7d, 1h30m or 2026-02-12"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn since_takes_durations_dates_and_times() {
+        let now: Timestamp = "2026-02-12T10:00:00Z".parse().unwrap();
+        assert_eq!(since("1h30m", now).unwrap(), "2026-02-12T08:30:00Z".parse().unwrap());
+        assert_eq!(since("2026-02-11T00:00:00Z", now).unwrap(), "2026-02-11T00:00:00Z".parse().unwrap());
+        assert!(since("2026-02-11", now).unwrap() < now);
+        for wrong in ["", "soon", "2026-13-45", "-1d"] {
+            assert!(since(wrong, now).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! `context.*`.
+
+pub mod append;
+pub mod clear;
+pub mod history;
+pub mod restore;
+pub mod save;
+pub mod show;
+
+use crate::failure::Failure;
+
+/// The actor answered something else than what was asked.
+fn wrong_reply() -> Failure {
+    Failure::internal("an agent gave the answer to another question")
+}

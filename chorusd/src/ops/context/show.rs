@@ -1,0 +1,38 @@
+//! `context.show`.
+
+use chorus_proto::WorkingSet;
+use chorus_proto::methods::context::{ShowParams, ShowResult};
+
+use super::wrong_reply;
+use crate::agent::context::Pick;
+use crate::agent::event::{Reply, Verb};
+use crate::failure::{Failure, Result};
+use crate::message::Stored;
+use crate::ops::{Ops, select};
+
+/// A page of the live context; an idle agent shows an empty one.
+///
+/// # Errors
+/// `invalid_params`, `agent_not_found`; `corrupt_session` where the context cannot be read back.
+pub async fn show(ops: &Ops, params: ShowParams) -> Result<ShowResult<Stored>> {
+    let agent = select::agent(ops, params.agent.as_deref()).await?;
+    let pick = match (params.last, params.offset, params.limit) {
+        (Some(last), None, None) => Pick::Last(last),
+        (None, offset, limit) => Pick::From { offset: offset.unwrap_or(0), limit: limit.unwrap_or(u64::MAX) },
+        _ => return Err(Failure::invalid("`last` does not go with `offset` or `limit`")),
+    };
+    let empty = ShowResult {
+        agent_name: agent.facts.name.clone(),
+        messages: Vec::new(),
+        working_set: WorkingSet::default(),
+        context: None,
+        next: None,
+    };
+    if ops.registry.info(agent.facts.id).is_none() {
+        return Ok(empty);
+    }
+    match ops.registry.ask(agent.facts.id, Verb::Show(pick)).await?.reply {
+        Reply::Page { messages, info, next } => Ok(ShowResult { messages, context: info, next, ..empty }),
+        _ => Err(wrong_reply()),
+    }
+}

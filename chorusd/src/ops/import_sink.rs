@@ -1,0 +1,96 @@
+//! Imported sessions on their way to the disk: read on a blocking thread, saved as each is complete.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+
+use chorus_proto::Message;
+use chorus_proto::methods::import::Skipped;
+use tokio::sync::mpsc;
+
+use crate::message::Totals;
+use crate::session::import::{About, Sink};
+use crate::session::slug;
+use crate::store::session_files::Body;
+use crate::summary::Digest;
+
+/// Most skipped lines that are told one by one.
+pub const MAX_SKIPPED: usize = 1000;
+
+/// A session that is complete.
+#[derive(Debug)]
+pub struct Imported {
+    pub about: About,
+    pub body: Body,
+    pub totals: Totals,
+    pub digest: Digest,
+    /// Slug where there is no description.
+    pub content_slug: String,
+    pub first_at: jiff::Timestamp,
+}
+
+/// Collects one session at a time and hands it on.
+pub struct Collector {
+    /// Where bodies wait.
+    dir: PathBuf,
+    current: Option<Current>,
+    done: mpsc::Sender<Imported>,
+    progress: Box<dyn FnMut(u64) + Send>,
+    pub skipped: Vec<Skipped>,
+    pub skipped_total: u64,
+}
+
+struct Current {
+    body: Body,
+    totals: Totals,
+    digest: Digest,
+    first: Option<(String, jiff::Timestamp)>,
+}
+
+impl Collector {
+    pub fn new(dir: PathBuf, done: mpsc::Sender<Imported>, progress: Box<dyn FnMut(u64) + Send>) -> Self {
+        Self { dir, current: None, done, progress, skipped: Vec::new(), skipped_total: 0 }
+    }
+}
+
+impl Sink for Collector {
+    fn begin(&mut self) -> io::Result<()> {
+        let body = Body::new(&self.dir)?;
+        self.current = Some(Current { body, totals: Totals::default(), digest: Digest::new(), first: None });
+        Ok(())
+    }
+
+    fn message(&mut self, message: &Message, json: &[u8]) -> io::Result<()> {
+        let Some(current) = &mut self.current else { return Err(io::Error::other("a message before its session")) };
+        current.body.add(json)?;
+        current.totals.add(message.role, message.chars());
+        current.digest.push(message);
+        if current.first.is_none() {
+            current.first = Some((slug::of_content(&message.content), message.timestamp));
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, about: About) -> io::Result<()> {
+        let Some(Current { body, totals, digest, first }) = self.current.take() else { return Ok(()) };
+        let Some((content_slug, first_at)) = first else { return Ok(()) };
+        let imported = Imported { about, body, totals, digest, content_slug, first_at };
+        self.done.blocking_send(imported).map_err(|_| io::Error::other("the import was given up"))
+    }
+
+    fn skip(&mut self, line: u64, reason: String) {
+        self.skipped_total += 1;
+        if self.skipped.len() < MAX_SKIPPED {
+            self.skipped.push(Skipped { line, reason });
+        }
+    }
+
+    fn progress(&mut self, bytes: u64) {
+        (self.progress)(bytes);
+    }
+}
+
+/// A file without a name in `dir`, for what does not fit into memory.
+pub fn spool(dir: &std::path::Path) -> io::Result<File> {
+    tempfile::tempfile_in(dir)
+}

@@ -1,0 +1,58 @@
+//! What each verb does, once. The socket, Discord and MCP are front doors that only translate.
+
+pub mod agent;
+pub mod context;
+mod import_sink;
+pub mod scan;
+pub mod select;
+pub mod session;
+pub mod shown;
+pub mod status;
+pub mod uploads;
+pub mod view;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Instant;
+
+use jiff::Timestamp;
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::directory::Directory;
+use crate::agent::registry::Registry;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::failure::{Failure, Result};
+use crate::store::Store;
+
+/// Everything a verb may need.
+#[derive(Debug)]
+pub struct Ops {
+    pub store: Arc<Store>,
+    pub registry: Arc<Registry>,
+    pub directory: Arc<Directory>,
+    pub clock: Clock,
+    pub config: Config,
+    pub home: PathBuf,
+    pub socket: PathBuf,
+    pub started_at: Timestamp,
+    pub started: Instant,
+    /// Connections that are open.
+    pub connections: AtomicU64,
+    /// Set by whoever wants the daemon to stop.
+    pub stop: CancellationToken,
+    /// One agent is made, renamed or destroyed at a time.
+    pub agents_lock: Mutex<()>,
+    pub shown: shown::Shown,
+    pub uploads: uploads::Uploads,
+}
+
+/// Runs `work` where it may block.
+///
+/// # Errors
+/// What `work` says.
+pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(|e| Failure::internal(e.to_string()))?
+}

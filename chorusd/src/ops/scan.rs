@@ -1,0 +1,140 @@
+//! Taking stock: the catalog is an index of what the directories say, and this brings it up to them.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use chorus_proto::session::SESSION_SCHEMA;
+use chorus_proto::{SessionHeader, SummarySource, TokenPair, Trigger, WorkingSet};
+use jiff::Timestamp;
+
+use super::{Ops, blocking};
+use crate::agent::Facts;
+use crate::failure::{Failure, Result};
+use crate::session::file::derived_id;
+use crate::store::catalog::SessionRow;
+use crate::store::session_files::{self, Found, TEMPORARY, stamp};
+
+/// What a scan found.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Findings {
+    /// Files that the catalog did not know, or knew otherwise.
+    pub indexed: u64,
+    pub corrupt: u64,
+}
+
+/// Brings the rows of an agent's sessions up to its files, and removes what an interrupted write left.
+///
+/// # Errors
+/// A directory or database that cannot be read.
+pub async fn sessions(ops: &Ops, facts: &Arc<Facts>) -> Result<Findings> {
+    let known: HashMap<String, String> = ops.store.catalog.stamps(facts.id).await?.into_iter().collect();
+    let dir = facts.dir.join("sessions");
+    let changed = blocking(move || changed_files(&dir, &known)).await?;
+    let mut findings = Findings::default();
+    for (name, path) in changed {
+        let found = blocking(move || session_files::read(&path)).await;
+        let found = match found {
+            Ok(found) => found,
+            Err(failure) => {
+                tracing::warn!(agent = %facts.name, session = %name, %failure, "a session file cannot be read");
+                continue;
+            }
+        };
+        let row = row(facts, &name, found, ops.clock.now());
+        findings.indexed += 1;
+        if let Some(reason) = &row.corrupt {
+            findings.corrupt += 1;
+            tracing::warn!(agent = %facts.name, session = %name, reason, "a session file is corrupt; it was left as it is");
+        }
+        // A copy of a session, or one that was moved here: the first one keeps the id.
+        let id = row.header.id;
+        let taken = ops.store.catalog.session(id).await?.is_some_and(|other| {
+            other.header.agent_id != facts.id || other.header.session_id != name
+        });
+        let row = if taken { with_id(row, derived_id(&format!("{}/{name}", facts.id))) } else { row };
+        ops.store.catalog.put_session(row).await?;
+    }
+    Ok(findings)
+}
+
+fn with_id(mut row: SessionRow, id: uuid::Uuid) -> SessionRow {
+    row.header.id = id;
+    row
+}
+
+/// Names and paths of session files whose stamp is not the known one.
+fn changed_files(dir: &std::path::Path, known: &HashMap<String, String>) -> Result<Vec<(String, PathBuf)>> {
+    let failed = |e: std::io::Error| Failure::io(format_args!("cannot read {}", dir.display()), &e);
+    let mut changed = Vec::new();
+    let mut seen = HashSet::new();
+    for entry in std::fs::read_dir(dir).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with(TEMPORARY) {
+            // Nobody writes yet, or the writer has the file open and renames it by a name that is never listed twice.
+            let old = entry.metadata().ok().and_then(|m| m.modified().ok()?.elapsed().ok());
+            if old.is_some_and(|age| age.as_secs() > 3600) {
+                let _ = std::fs::remove_file(entry.path());
+            }
+            continue;
+        }
+        let Some(session_id) = name.strip_suffix(".json") else { continue };
+        let Ok(metadata) = entry.metadata() else { continue };
+        if metadata.is_file() && known.get(session_id) != Some(&stamp(&metadata)) && seen.insert(session_id.to_owned()) {
+            changed.push((session_id.to_owned(), entry.path()));
+        }
+    }
+    changed.sort();
+    Ok(changed)
+}
+
+fn row(facts: &Facts, name: &str, found: Found, now: Timestamp) -> SessionRow {
+    match found.file {
+        Ok(file) => SessionRow {
+            // The directory tells whose it is and the file how it is called.
+            header: SessionHeader { agent_id: facts.id, session_id: name.to_owned(), ..file.header },
+            sha256: file.sha256,
+            file_stamp: found.stamp,
+            corrupt: None,
+            last_used_at: now,
+        },
+        Err(error) => SessionRow {
+            header: unreadable_header(facts, name, now),
+            sha256: String::new(),
+            file_stamp: found.stamp,
+            corrupt: Some(error.to_string()),
+            last_used_at: now,
+        },
+    }
+}
+
+/// What can be said of a file that cannot be read: its name, and the date in it.
+fn unreadable_header(facts: &Facts, name: &str, now: Timestamp) -> SessionHeader {
+    let saved_at = name
+        .get(..10)
+        .and_then(|date| date.parse::<jiff::civil::Date>().ok())
+        .and_then(|date| date.to_zoned(jiff::tz::TimeZone::UTC).ok())
+        .map_or(now, |start| start.timestamp());
+    SessionHeader {
+        schema: SESSION_SCHEMA,
+        id: derived_id(&format!("{}/{name}", facts.id)),
+        session_id: name.to_owned(),
+        agent_id: facts.id,
+        agent_name: facts.name.clone(),
+        description: None,
+        summary: None,
+        summary_source: SummarySource::None,
+        saved_at,
+        started_at: saved_at,
+        trigger: Trigger::ManualSave,
+        model: None,
+        message_count: 0,
+        query_count: 0,
+        token_estimate: 0,
+        restoration_tokens: TokenPair::default(),
+        parent_id: None,
+        tags: Vec::new(),
+        working_set: WorkingSet::default(),
+    }
+}

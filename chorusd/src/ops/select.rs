@@ -1,0 +1,126 @@
+//! Which agent, which session.
+
+use std::sync::Arc;
+
+use chorus_proto::ErrorKind;
+use uuid::Uuid;
+
+use super::Ops;
+use crate::agent::directory::Entry;
+use crate::config::nearest;
+use crate::failure::{Failure, Result};
+use crate::session::Selector;
+use crate::session::selector::MIN_PREFIX;
+use crate::store::catalog::SessionRow;
+
+/// The agent called `name`; where none is named, the one that is meant.
+///
+/// # Errors
+/// `agent_not_found`, or `no_agent` with the list of those there are.
+pub async fn agent(ops: &Ops, name: Option<&str>) -> Result<Arc<Entry>> {
+    let entry = match name {
+        Some(name) => ops.directory.by_name(name).ok_or_else(|| unknown_agent(ops, name))?,
+        None => ops.directory.implied().ok_or_else(|| no_agent(ops))?,
+    };
+    super::agent::refresh(ops, entry).await
+}
+
+/// The failure for an agent that does not exist.
+pub fn unknown_agent(ops: &Ops, name: &str) -> Failure {
+    let names = ops.directory.names();
+    let shown: String = name.chars().take(80).collect();
+    let failure = Failure::new(ErrorKind::AgentNotFound, format!("there is no agent {shown:?}"));
+    match nearest(name, names.iter().map(String::as_str)) {
+        Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
+        None if names.is_empty() => failure.hint("make one: chorusctl agent init NAME"),
+        None => failure.hint(format!("agents: {}", list(&names))),
+    }
+}
+
+fn no_agent(ops: &Ops) -> Failure {
+    let names = ops.directory.names();
+    if names.is_empty() {
+        return Failure::new(ErrorKind::NoAgent, "there are no agents yet").hint("make one: chorusctl agent init NAME");
+    }
+    Failure::new(ErrorKind::NoAgent, format!("which agent? there are {}: {}", names.len(), list(&names)))
+        .hint("name one with --agent, or choose one with `chorusctl agent use NAME`")
+}
+
+fn list(names: &[String]) -> String {
+    const MOST: usize = 12;
+    let mut text = names.iter().take(MOST).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if names.len() > MOST {
+        text.push_str(&format!(" and {} more", names.len() - MOST));
+    }
+    text
+}
+
+/// The session that `text` means for `agent`. Another agent's is found by its name or UUID, and only where the caller
+/// said the agent (`agent_said`), so that nothing crosses over by mistake.
+///
+/// # Errors
+/// `session_not_found`, `ambiguous` with the candidates, `denied` for another agent's.
+pub async fn session(ops: &Ops, agent: &Entry, agent_said: bool, text: &str) -> Result<SessionRow> {
+    let own = agent.facts.id;
+    let row = match Selector::parse(text) {
+        Selector::Latest(n) => ops.store.catalog.latest(own, n).await?,
+        Selector::Id(id) => ops.store.catalog.session(id).await?,
+        Selector::Number(number, digits) => match ops.shown.find(own, number) {
+            Some(id) => ops.store.catalog.session(id).await?,
+            None if digits.len() >= MIN_PREFIX => by_text(ops, own, &digits).await?,
+            None => {
+                return Err(Failure::new(
+                    ErrorKind::SessionNotFound,
+                    format!("no history of {} with a number {digits} was shown", agent.facts.name),
+                )
+                .hint("run `chorusctl context history` first, or use the name of the session"));
+            }
+        },
+        Selector::Text(text) => by_text(ops, own, &text).await?,
+    };
+    let shown: String = text.chars().take(80).collect();
+    let row = row.ok_or_else(|| {
+        Failure::new(ErrorKind::SessionNotFound, format!("{} has no session {shown:?}", agent.facts.name))
+            .hint("`chorusctl context history` shows them")
+    })?;
+    if row.header.agent_id != own && !agent_said {
+        return Err(Failure::new(
+            ErrorKind::Denied,
+            format!("the session {} is one of {}", row.header.session_id, row.header.agent_name),
+        )
+        .hint("name the agent that is to use it: --agent NAME"));
+    }
+    Ok(row)
+}
+
+/// By exact name, then by a unique beginning; the agent's own come before those of others.
+async fn by_text(ops: &Ops, own: Uuid, text: &str) -> Result<Option<SessionRow>> {
+    let catalog = &ops.store.catalog;
+    for agent in [Some(own), None] {
+        let named = catalog.sessions_named(agent, text.to_owned()).await?;
+        if !named.is_empty() {
+            return one_of(text, named);
+        }
+    }
+    if text.chars().count() < MIN_PREFIX {
+        return Ok(None);
+    }
+    for agent in [Some(own), None] {
+        let beginning = catalog.sessions_beginning(agent, text.to_owned()).await?;
+        if !beginning.is_empty() {
+            return one_of(text, beginning);
+        }
+    }
+    Ok(None)
+}
+
+fn one_of(text: &str, mut rows: Vec<SessionRow>) -> Result<Option<SessionRow>> {
+    if rows.len() == 1 {
+        return Ok(rows.pop());
+    }
+    let candidates: Vec<String> =
+        rows.iter().map(|row| format!("{} ({})", row.header.session_id, row.header.id)).collect();
+    let shown: String = text.chars().take(80).collect();
+    Err(Failure::new(ErrorKind::Ambiguous, format!("{shown:?} is the beginning of {} sessions", rows.len()))
+        .hint(format!("one of: {}", candidates.join(", "))))
+}

@@ -1,0 +1,41 @@
+//! `session.get`.
+
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::session::{GetParams, GetResult};
+
+use crate::agent::context::{Pick, page};
+use crate::failure::{Failure, Result};
+use crate::message::Stored;
+use crate::ops::{Ops, blocking, select, view};
+use crate::session::SessionFile;
+use crate::store::catalog::SessionRow;
+use crate::store::session_files;
+
+/// A saved session with a page of its messages.
+///
+/// # Errors
+/// `session_not_found`, `ambiguous`, `denied`, `corrupt_session`.
+pub async fn get(ops: &Ops, params: GetParams) -> Result<GetResult<Stored>> {
+    let agent = select::agent(ops, params.agent.as_deref()).await?;
+    let row = select::session(ops, &agent, params.agent.is_some(), &params.session).await?;
+    let (file, _) = read(ops, &row).await?;
+    let pick = Pick::From { offset: params.offset.unwrap_or(0), limit: params.limit.unwrap_or(u64::MAX) };
+    let (messages, next) = page(&file.messages, pick);
+    Ok(GetResult { session: view::session(ops, row).await?, messages, next })
+}
+
+/// Reads the file of a session; true where its messages were changed since it was saved.
+///
+/// # Errors
+/// `session_not_found` where the file is gone, `corrupt_session` where it is none.
+pub async fn read(ops: &Ops, row: &SessionRow) -> Result<(SessionFile, bool)> {
+    let path = view::path(ops, row).await?;
+    let name = row.header.session_id.clone();
+    let found = blocking(move || session_files::read(&path)).await?;
+    let file = found.file.map_err(|e| {
+        Failure::new(ErrorKind::CorruptSession, format!("the file of {name} {e}"))
+            .hint("the file was left as it is; mend it or put a copy in its place")
+    })?;
+    let changed = file.sha256 != row.sha256;
+    Ok((file, changed))
+}

@@ -1,0 +1,202 @@
+//! `session.import.*`, and taking stock of session files that are there already.
+
+use std::io::{BufReader, Seek as _};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use chorus_proto::methods::import::{
+    AddParams, AddResult, BeginParams, BeginResult, CommitParams, CommitResult,
+};
+use chorus_proto::session::SESSION_SCHEMA;
+use chorus_proto::{ErrorKind, Session, SessionHeader, SummarySource, Trigger};
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+use crate::agent::Facts;
+use crate::agent::save::write;
+use crate::failure::{Failure, Result};
+use crate::ops::import_sink::{Collector, Imported, spool};
+use crate::ops::uploads::Upload;
+use crate::ops::{Ops, blocking, select};
+use crate::session::{import, slug};
+use crate::store::session_files;
+use crate::summary;
+
+/// Hears how many bytes of how many were read.
+pub type OnProgress = Box<dyn FnMut(u64, u64) + Send>;
+
+/// Opens an import on a connection.
+///
+/// # Errors
+/// `agent_not_found`, `busy`, `disk_full`.
+pub async fn begin(ops: &Ops, connection: u64, params: BeginParams) -> Result<BeginResult> {
+    let agent = select::agent(ops, params.agent.as_deref()).await?;
+    let dir = ops.home.join("db");
+    let spool = blocking(move || spool(&dir).map_err(|e| Failure::io("cannot begin an import", &e))).await?;
+    let upload = Upload {
+        agent: agent.facts.id,
+        format: params.from,
+        file: params.file.unwrap_or_else(|| "the file".into()),
+        spool,
+        received: 0,
+    };
+    Ok(BeginResult { import: ops.uploads.open(connection, upload)? })
+}
+
+/// Takes the next bytes.
+///
+/// # Errors
+/// `not_found`, `invalid_params`, `disk_full`.
+pub async fn add(ops: &Arc<Ops>, connection: u64, params: AddParams) -> Result<AddResult> {
+    let bytes = match (params.data, params.data_base64) {
+        (Some(text), None) => text.into_bytes(),
+        (None, Some(text)) => {
+            STANDARD.decode(text).map_err(|e| Failure::invalid(format!("`data_base64` is not base64: {e}")))?
+        }
+        _ => return Err(Failure::invalid("give either `data` or `data_base64`")),
+    };
+    let ops = ops.clone();
+    let received = blocking(move || ops.uploads.add(connection, params.import, &bytes)).await?;
+    Ok(AddResult { received })
+}
+
+/// Reads what came and saves it. What cannot be read is skipped and told; one message that came in is enough.
+///
+/// # Errors
+/// `invalid_params` where nothing could be read, `disk_full`, `storage_failed`.
+pub async fn commit(ops: &Ops, connection: u64, params: CommitParams, mut progress: OnProgress) -> Result<CommitResult> {
+    let Upload { agent, format, file, mut spool, received } = ops.uploads.take(connection, params.import)?;
+    let facts = ops
+        .directory
+        .by_id(agent)
+        .map(|entry| entry.facts.clone())
+        .ok_or_else(|| Failure::new(ErrorKind::AgentNotFound, "the agent was destroyed in the meantime"))?;
+    let (done, mut complete) = mpsc::channel(2);
+    let (dir, now) = (ops.home.join("db"), ops.clock.now());
+    let reading = tokio::task::spawn_blocking(move || {
+        let mut collector = Collector::new(dir, done, Box::new(move |read| progress(read, received)));
+        spool.rewind().map_err(import::ImportError::Io)?;
+        let mut source = BufReader::with_capacity(1 << 20, spool);
+        let mut new_id = || Uuid::now_v7().to_string();
+        import::import(&mut source, format, now, &mut new_id, &mut collector)?;
+        Ok::<_, import::ImportError>((collector.skipped, collector.skipped_total))
+    });
+    let mut sessions = Vec::new();
+    let mut failed = None;
+    while let Some(imported) = complete.recv().await {
+        match keep(ops, &facts, imported).await {
+            Ok(session) => sessions.push(session),
+            Err(failure) => {
+                // Dropping the receiver ends the reader.
+                failed = Some(failure);
+                break;
+            }
+        }
+    }
+    drop(complete);
+    let read = reading.await.map_err(|e| Failure::internal(e.to_string()))?;
+    match (failed, read) {
+        (Some(failure), _) => {
+            undo(ops, sessions).await;
+            Err(failure)
+        }
+        (None, Err(error)) => {
+            undo(ops, sessions).await;
+            Err(unreadable(&file, &error))
+        }
+        (None, Ok((skipped, skipped_total))) => {
+            tracing::info!(agent = %facts.name, sessions = sessions.len(), skipped_total, "imported");
+            Ok(CommitResult { sessions, skipped, skipped_total, secrets_found: None })
+        }
+    }
+}
+
+fn unreadable(file: &str, error: &import::ImportError) -> Failure {
+    if let import::ImportError::Io(e) = error {
+        return Failure::io(format_args!("cannot import {file}"), e);
+    }
+    Failure::invalid(format!("cannot import {file}: {error}")).hint(error.hint())
+}
+
+/// Takes sessions back that came before a failure: an import is whole or nothing.
+async fn undo(ops: &Ops, sessions: Vec<Session>) {
+    for session in sessions {
+        let _ = ops.store.catalog.remove_session(session.header.id).await;
+        let _ = blocking(move || {
+            let _ = std::fs::remove_file(&session.file_path);
+            Ok(())
+        })
+        .await;
+    }
+}
+
+async fn keep(ops: &Ops, facts: &Arc<Facts>, imported: Imported) -> Result<Session> {
+    let Imported { about, body, totals, digest, content_slug, first_at } = imported;
+    let id = match about.id {
+        Some(id) if ops.store.catalog.session(id).await?.is_none() => id,
+        _ => Uuid::new_v4(),
+    };
+    let saved_at = about.saved_at.unwrap_or_else(|| ops.clock.now());
+    let wanted = about.session_id.filter(|name| is_session_id(name)).unwrap_or_else(|| {
+        let slug = about.description.as_deref().and_then(slug::of_description).unwrap_or(content_slug);
+        slug::session_id(saved_at, &slug)
+    });
+    let of = facts.clone();
+    let make = move |dir: &std::path::Path, session_id: &str| {
+        let extract = summary::extract(&digest);
+        let given = about.summary.is_some();
+        let header = SessionHeader {
+            schema: SESSION_SCHEMA,
+            id,
+            session_id: session_id.to_owned(),
+            agent_id: of.id,
+            agent_name: of.name.clone(),
+            description: about.description.or(extract.title),
+            summary_source: match about.summary_source {
+                Some(source) if given => source,
+                _ if given => SummarySource::Given,
+                _ if extract.summary.is_some() => SummarySource::Extractive,
+                _ => SummarySource::None,
+            },
+            summary: about.summary.or(extract.summary),
+            saved_at,
+            started_at: about.started_at.unwrap_or(first_at),
+            trigger: about.trigger.unwrap_or(Trigger::Import),
+            model: about.model,
+            message_count: totals.messages,
+            query_count: totals.queries,
+            token_estimate: totals.tokens(),
+            restoration_tokens: about.restoration_tokens.unwrap_or_default(),
+            parent_id: about.parent_id,
+            tags: about.tags,
+            working_set: about.working_set.unwrap_or_default(),
+        };
+        let written = session_files::write_body(dir, &header, body)?;
+        Ok((header, written))
+    };
+    write(&ops.store, facts, wanted, make, || async { Ok(()) }).await
+}
+
+/// Whether a name that came from elsewhere may name a file here: `<YYYY-MM-DD>_<slug>`.
+fn is_session_id(name: &str) -> bool {
+    let Some((date, slug)) = name.split_once('_') else { return false };
+    date.len() == 10
+        && date.parse::<jiff::civil::Date>().is_ok()
+        && !slug.is_empty()
+        && slug.len() <= 64
+        && slug.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_session_id;
+
+    #[test]
+    fn only_our_own_form_names_a_file() {
+        assert!(is_session_id("2026-02-12_auth-refactor-2"));
+        for bad in ["x", "2026-02-12_", "2026-02-12_../x", "2026-02-12_a/b", "2026-02-31_a", "20260212__a", "2026-02-12_A"] {
+            assert!(!is_session_id(bad), "{bad}");
+        }
+    }
+}

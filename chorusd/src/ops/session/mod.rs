@@ -1,0 +1,4 @@
+//! `session.*`.
+
+pub mod get;
+pub mod import;

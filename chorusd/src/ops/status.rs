@@ -1,0 +1,75 @@
+//! `hello`, `status`, `daemon.stop`.
+
+use std::sync::atomic::Ordering;
+
+use chorus_proto::PROTOCOL;
+use chorus_proto::methods::daemon::{
+    DaemonInfo, DiscordInfo, HelloParams, HelloResult, ModelCounts, StatusParams, StatusResult, StopParams, StopResult,
+    TaskCounts,
+};
+
+use super::{Ops, select, view};
+use crate::failure::Result;
+
+/// This release.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Who is there.
+///
+/// # Errors
+/// None.
+pub async fn hello(ops: &Ops, _: HelloParams) -> Result<HelloResult> {
+    Ok(HelloResult {
+        protocol: PROTOCOL,
+        server: "chorusd".into(),
+        version: VERSION.into(),
+        pid: std::process::id(),
+        home: ops.home.to_string_lossy().into_owned(),
+    })
+}
+
+/// The daemon and its agents.
+///
+/// # Errors
+/// `agent_not_found`, or a database that cannot be read.
+pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
+    let entries = match &params.agent {
+        Some(name) => vec![select::agent(ops, Some(name)).await?],
+        None => super::agent::refresh_all(ops, ops.directory.all()).await?,
+    };
+    Ok(StatusResult {
+        daemon: DaemonInfo {
+            version: VERSION.into(),
+            pid: std::process::id(),
+            started_at: ops.started_at,
+            uptime_s: ops.started.elapsed().as_secs(),
+            home: ops.home.to_string_lossy().into_owned(),
+            socket: ops.socket.to_string_lossy().into_owned(),
+            protocol: PROTOCOL,
+            connections: ops.connections.load(Ordering::Relaxed),
+            rss_bytes: rss_bytes(),
+        },
+        agents: view::agents(ops, &entries).await?,
+        tasks: TaskCounts::default(),
+        discord: DiscordInfo::default(),
+        models: ModelCounts::default(),
+    })
+}
+
+/// Asks the daemon to stop.
+///
+/// # Errors
+/// None.
+pub async fn stop(ops: &Ops, _: StopParams) -> Result<StopResult> {
+    ops.stop.cancel();
+    Ok(StopResult { pid: std::process::id() })
+}
+
+/// Resident memory of this process; 0 where the system does not tell.
+fn rss_bytes() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm")
+        .ok()
+        .and_then(|text| text.split_ascii_whitespace().nth(1)?.parse::<u64>().ok())
+        .unwrap_or(0);
+    pages * rustix::param::page_size() as u64
+}

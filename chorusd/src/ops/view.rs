@@ -1,0 +1,170 @@
+//! Rows as the wire shows them.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use chorus_proto::{Agent, AgentState, AgentStatus, ContextInfo, Session, SessionRef};
+use uuid::Uuid;
+
+use super::Ops;
+use crate::agent::directory::Entry;
+use crate::failure::Result;
+use crate::store::catalog::{AgentRow, SessionRow};
+use crate::store::session_files;
+
+/// Sessions with their short ids, and whether their files are there.
+///
+/// # Errors
+/// A database that cannot be read.
+pub async fn sessions(ops: &Ops, rows: Vec<SessionRow>) -> Result<Vec<Session>> {
+    let short = ops.store.catalog.short_ids(rows.iter().map(|row| row.header.id).collect()).await?;
+    let dirs = agent_dirs(ops, rows.iter().map(|row| row.header.agent_id)).await?;
+    Ok(rows
+        .into_iter()
+        .zip(short)
+        .map(|(row, short_id)| {
+            let path = dirs
+                .get(&row.header.agent_id)
+                .map(|dir| session_files::path_of(dir, &row.header.session_id))
+                .unwrap_or_default();
+            let available = row.corrupt.is_none() && path.is_file();
+            Session {
+                header: row.header,
+                short_id,
+                file_path: path.to_string_lossy().into_owned(),
+                available,
+                corrupt: row.corrupt,
+            }
+        })
+        .collect())
+}
+
+/// One session, as [`sessions`].
+///
+/// # Errors
+/// As [`sessions`].
+pub async fn session(ops: &Ops, row: SessionRow) -> Result<Session> {
+    let mut sessions = sessions(ops, vec![row]).await?;
+    sessions.pop().ok_or_else(|| crate::failure::Failure::internal("a session was lost on its way"))
+}
+
+/// Directories of agents, destroyed ones too.
+async fn agent_dirs(ops: &Ops, ids: impl Iterator<Item = Uuid>) -> Result<HashMap<Uuid, PathBuf>> {
+    let mut dirs = HashMap::new();
+    let mut others = Vec::new();
+    for id in ids {
+        if dirs.contains_key(&id) || others.contains(&id) {
+            continue;
+        }
+        match ops.directory.by_id(id) {
+            Some(entry) => {
+                dirs.insert(id, entry.facts.dir.clone());
+            }
+            None => others.push(id),
+        }
+    }
+    if !others.is_empty() {
+        for row in ops.store.catalog.agents_by_id(others).await? {
+            dirs.insert(row.id, ops.home.join(row.dir));
+        }
+    }
+    Ok(dirs)
+}
+
+/// Where the file of a session is.
+///
+/// # Errors
+/// A database that cannot be read.
+pub async fn path(ops: &Ops, row: &SessionRow) -> Result<PathBuf> {
+    let dirs = agent_dirs(ops, std::iter::once(row.header.agent_id)).await?;
+    Ok(dirs
+        .get(&row.header.agent_id)
+        .map(|dir| session_files::path_of(dir, &row.header.session_id))
+        .unwrap_or_default())
+}
+
+/// Agents, each with its live context and its newest session.
+///
+/// # Errors
+/// A database that cannot be read.
+pub async fn agents(ops: &Ops, entries: &[Arc<Entry>]) -> Result<Vec<Agent>> {
+    let ids: Vec<Uuid> = entries.iter().map(|entry| entry.facts.id).collect();
+    let last = ops.store.catalog.last_of_each(ids).await?;
+    let shown: Vec<Uuid> = last.iter().flatten().map(|row| row.header.id).collect();
+    let mut short = ops.store.catalog.short_ids(shown).await?.into_iter();
+    let infos = match entries {
+        // One is asked for more often than all.
+        [one] => ops.registry.info(one.facts.id).map(|info| (one.facts.id, info)).into_iter().collect(),
+        _ => ops.registry.infos(),
+    };
+    Ok(entries
+        .iter()
+        .zip(last)
+        .map(|(entry, last)| {
+            let last = last.map(|row| session_ref(row, short.next().unwrap_or_default()));
+            active(entry, infos.get(&entry.facts.id).cloned(), last)
+        })
+        .collect())
+}
+
+/// One agent, as [`agents`].
+///
+/// # Errors
+/// As [`agents`].
+pub async fn agent(ops: &Ops, entry: &Arc<Entry>) -> Result<Agent> {
+    let mut agents = agents(ops, std::slice::from_ref(entry)).await?;
+    agents.pop().ok_or_else(|| crate::failure::Failure::internal("an agent was lost on its way"))
+}
+
+fn active(entry: &Entry, context: Option<ContextInfo>, last_session: Option<SessionRef>) -> Agent {
+    Agent {
+        id: entry.facts.id,
+        name: entry.facts.name.clone(),
+        status: AgentStatus::Active,
+        state: if context.is_some() { AgentState::Active } else { AgentState::Idle },
+        model: entry.facts.model.clone(),
+        permissions: entry.permissions.clone(),
+        created_at: entry.created_at,
+        channel_id: entry.channel_id.clone(),
+        guild_id: entry.guild_id.clone(),
+        path: entry.facts.dir.to_string_lossy().into_owned(),
+        context,
+        last_session,
+        problem: entry.problem.clone(),
+    }
+}
+
+/// A destroyed agent, from its row.
+#[must_use]
+pub fn destroyed(ops: &Ops, row: &AgentRow) -> Agent {
+    let config: serde_json::Value = serde_json::from_str(&row.config).unwrap_or_default();
+    let text = |key: &str| config.get(key).and_then(serde_json::Value::as_str).map(str::to_owned);
+    Agent {
+        id: row.id,
+        name: row.name.clone(),
+        status: AgentStatus::Destroyed,
+        state: AgentState::Destroyed,
+        model: text("model"),
+        permissions: config.get("permissions").cloned().unwrap_or_default(),
+        created_at: row.created_at,
+        channel_id: text("channel_id"),
+        guild_id: text("guild_id"),
+        path: ops.home.join(&row.dir).to_string_lossy().into_owned(),
+        context: None,
+        last_session: None,
+        problem: None,
+    }
+}
+
+fn session_ref(row: SessionRow, short_id: String) -> SessionRef {
+    SessionRef {
+        id: row.header.id,
+        short_id,
+        session_id: row.header.session_id,
+        saved_at: row.header.saved_at,
+        description: row.header.description,
+        summary: row.header.summary,
+        message_count: row.header.message_count,
+    }
+}

@@ -1,0 +1,164 @@
+//! Chorus's own session files, schema 2 and 1.
+//!
+//! The file is read twice: the fields first, since they may stand behind the messages, and messages of schema 1
+//! take their time from them; then the messages.
+
+mod header;
+mod message;
+
+use std::io::{BufRead, Seek};
+
+use super::error::ImportError;
+use super::lines::TOO_LONG;
+use super::scan::{ScanError, Scanner};
+use super::writer::Writer;
+use header::Header;
+
+/// Reads one session file.
+pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut Writer<'_>) -> Result<(), ImportError> {
+    let mut header = Header::default();
+    // What breaks off here breaks off again below, where it is reported.
+    if let Err(error) = read_header(&mut Scanner::new(&mut *source), &mut header, writer) {
+        error.place()?;
+    }
+    let half = source.stream_position()? / 2;
+    source.rewind()?;
+    let mut entries = 0;
+    let end = Scanner::new(&mut *source).fields(|scanner, key| {
+        if key != "messages" || scanner.peek()? != Some(b'[') {
+            return scanner.value(None).map(drop);
+        }
+        scanner.entries(|entry| {
+            entries = entry.number;
+            writer.sink.progress(half + entry.position / 2);
+            let time = header.message_time().unwrap_or(writer.now);
+            let read = entry.bytes.ok_or_else(|| TOO_LONG.to_owned());
+            match read.and_then(|bytes| message::read(bytes, time, writer.new_id)) {
+                Ok((message, json)) => writer.kept(&message, json.as_bytes()),
+                Err(reason) => {
+                    writer.skip(entry.number, reason);
+                    Ok(())
+                }
+            }
+        })
+    });
+    if let Err(error) = end {
+        let (line, reason) = error.place()?;
+        if writer.written() == 0 {
+            return Err(ImportError::Malformed { line, reason });
+        }
+        writer.skip(entries + 1, reason);
+    }
+    writer.end(header.about())?;
+    Ok(())
+}
+
+fn read_header<R: BufRead>(
+    scanner: &mut Scanner<R>,
+    header: &mut Header,
+    writer: &mut Writer<'_>,
+) -> Result<(), ScanError> {
+    let mut value = Vec::new();
+    scanner.fields(|scanner, key| {
+        if !Header::wants(key) {
+            scanner.value(None)?;
+        } else if scanner.value(Some(&mut value))? {
+            header.take(key, &value);
+        }
+        writer.sink.progress(scanner.position() / 2);
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{import_as, now};
+    use super::*;
+    use chorus_proto::methods::import::ImportFormat::Chorus;
+    use chorus_proto::{Role, SummarySource, Trigger};
+
+    const ID: &str = "7d444840-9dc0-41d1-b245-5ffdce74fad2";
+
+    fn schema_2(messages: &str) -> String {
+        format!(
+            "{{\n\"schema\": 2,\n\"id\": \"{ID}\",\n\"session_id\": \"2026-01-02_a-talk\",\n\"description\": \"A talk\",\n\
+             \"summary\": \"They talked.\",\n\"summary_source\": \"llm\",\n\"saved_at\": \"2026-01-02T03:04:05Z\",\n\
+             \"trigger\": \"idle_timeout\",\n\"model\": \"a/b\",\n\"message_count\": 99,\n\"tags\": [\"x\"],\n\
+             \"parent_id\": null,\n\"messages\": [\n{messages}\n]\n}}\n"
+        )
+    }
+
+    #[test]
+    fn a_message_of_schema_2_keeps_its_bytes() {
+        let line = r#"{"role":"user","id":"m1","content":"caf\u00e9","timestamp":"2026-01-02T03:00:00Z","extra":1.50}"#;
+        let found = import_as(Chorus, schema_2(line)).unwrap();
+        let session = &found.sessions[0];
+        assert_eq!(session.json, [line]);
+        assert_eq!(session.messages[0].content, "café");
+        let about = &session.about;
+        assert_eq!(about.id.unwrap().to_string(), ID);
+        assert_eq!(about.session_id.as_deref(), Some("2026-01-02_a-talk"));
+        assert_eq!(about.summary_source, Some(SummarySource::Llm));
+        assert_eq!(about.trigger, Some(Trigger::IdleTimeout));
+        assert_eq!(about.tags, ["x"]);
+        assert_eq!(about.saved_at.unwrap().to_string(), "2026-01-02T03:04:05Z");
+    }
+
+    #[test]
+    fn a_message_over_several_lines_comes_on_one() {
+        let found = import_as(
+            Chorus,
+            schema_2(
+                "{\n \"id\": \"m\",\n \"role\": \"user\", \"content\": \"a b\",\n \"timestamp\": \"2026-01-02T03:00:00Z\"\n}",
+            ),
+        );
+        assert_eq!(
+            found.unwrap().sessions[0].json,
+            [r#"{"id":"m","role":"user","content":"a b","timestamp":"2026-01-02T03:00:00Z"}"#]
+        );
+    }
+
+    #[test]
+    fn schema_1_gets_ids_and_times_even_from_behind_the_messages() {
+        let file = format!(
+            r#"{{"messages": [{{"role":"user","content":"hi","mood":1.10}},
+                {{"role":"assistant","content":null,"tool_calls":[{{"id":"c","function":{{"name":"ls","arguments":"{{\"a\":1.0}}"}}}}]}},
+                {{"role":"tool","tool_call_id":"c","content":"out"}}],
+               "session_id": "{ID}", "timestamp": "2025-05-05T05:05:05Z", "schema": 1}}"#
+        );
+        let found = import_as(Chorus, &file).unwrap();
+        let session = &found.sessions[0];
+        assert_eq!(session.about.id.unwrap().to_string(), ID);
+        assert_eq!(session.about.session_id, None);
+        assert_eq!(
+            session.json[0],
+            r#"{"id":"new-1","timestamp":"2025-05-05T05:05:05Z","role":"user","content":"hi","mood":1.10}"#
+        );
+        let roles: Vec<_> = session.messages.iter().map(|message| message.role).collect();
+        assert_eq!(roles, [Role::User, Role::Assistant, Role::ToolResult]);
+        assert_eq!(session.messages[1].tool_calls[0].params.get(), r#"{"a":1.0}"#);
+        assert_eq!(session.messages[1].timestamp.to_string(), "2025-05-05T05:05:05Z");
+        assert_eq!(session.messages[2].tool_call_id.as_deref(), Some("c"));
+    }
+
+    #[test]
+    fn an_id_that_is_none_and_a_name_that_is_a_path_are_not_taken() {
+        let file =
+            r#"{"schema":2,"id":"7","session_id":"../../etc/passwd","messages":[{"role":"user","content":"x"}]}"#;
+        let found = import_as(Chorus, file).unwrap();
+        assert_eq!((found.sessions[0].about.id, &found.sessions[0].about.session_id), (None, &None));
+        assert_eq!(found.sessions[0].messages[0].timestamp, now());
+    }
+
+    #[test]
+    fn what_is_no_message_is_skipped_and_a_cut_file_gives_what_it_has() {
+        let file = r#"{"schema":2,"messages":[42,{"role":"user","content":"x"},{"role":"king","content":"x"},{"role":"#;
+        let found = import_as(Chorus, file).unwrap();
+        assert_eq!(found.sessions[0].messages.len(), 1);
+        let lines: Vec<_> = found.skipped.iter().map(|(line, _)| *line).collect();
+        assert_eq!(lines, [1, 3, 4]);
+        assert!(found.skipped[1].1.contains("king"), "{:?}", found.skipped);
+        let cut = import_as(Chorus, r#"{"schema":2,"messages":["#).unwrap_err();
+        assert!(matches!(cut, ImportError::Malformed { line: 1, .. }), "{cut:?}");
+    }
+}

@@ -1,0 +1,99 @@
+//! What a session file says besides its messages.
+
+use chorus_proto::{SummarySource, TokenPair, Trigger, WorkingSet};
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::super::sink::About;
+use super::super::values::timestamp;
+
+/// The fields of a session file that an import takes over. A field of the wrong shape counts as absent.
+#[derive(Debug, Default)]
+pub(super) struct Header {
+    about: About,
+    /// Schema 1 has its id here.
+    session_id: Option<String>,
+    /// Schema 1's `timestamp`.
+    time: Option<Timestamp>,
+}
+
+impl Header {
+    /// Whether a field is one that [`Header::take`] knows.
+    pub fn wants(key: &str) -> bool {
+        matches!(
+            key,
+            "id" | "session_id"
+                | "description"
+                | "summary"
+                | "summary_source"
+                | "saved_at"
+                | "timestamp"
+                | "started_at"
+                | "trigger"
+                | "model"
+                | "parent_id"
+                | "tags"
+                | "working_set"
+                | "restoration_tokens"
+        )
+    }
+
+    /// Takes one field.
+    pub fn take(&mut self, key: &str, value: &[u8]) {
+        let about = &mut self.about;
+        match key {
+            "id" => about.id = read(value),
+            "session_id" => self.session_id = read(value),
+            "description" => about.description = read(value),
+            "summary" => about.summary = read(value),
+            "summary_source" => about.summary_source = read::<SummarySource>(value),
+            "saved_at" => about.saved_at = time(value),
+            "timestamp" => self.time = time(value),
+            "started_at" => about.started_at = time(value),
+            "trigger" => about.trigger = read::<Trigger>(value),
+            "model" => about.model = read(value),
+            "parent_id" => about.parent_id = read(value),
+            "tags" => about.tags = read(value).unwrap_or_default(),
+            "working_set" => about.working_set = read::<WorkingSet>(value),
+            "restoration_tokens" => about.restoration_tokens = read::<TokenPair>(value),
+            _ => {}
+        }
+    }
+
+    /// When messages that do not say it themselves were written.
+    pub fn message_time(&self) -> Option<Timestamp> {
+        self.about.saved_at.or(self.time)
+    }
+
+    /// All of it, schema 1 put in the words of schema 2.
+    pub fn about(self) -> About {
+        let mut about = self.about;
+        about.saved_at = about.saved_at.or(self.time);
+        let named: Option<Uuid> = self.session_id.as_deref().and_then(|id| id.parse().ok());
+        about.id = about.id.or(named);
+        about.session_id = self.session_id.filter(|id| is_session_id(id));
+        about
+    }
+}
+
+fn read<T: DeserializeOwned>(value: &[u8]) -> Option<T> {
+    serde_json::from_slice(value).ok()
+}
+
+fn time(value: &[u8]) -> Option<Timestamp> {
+    timestamp(serde_json::from_slice::<&RawValue>(value).ok()?)
+}
+
+/// `<YYYY-MM-DD>_<slug>`. It names a file, so nothing else may pass.
+fn is_session_id(id: &str) -> bool {
+    let Some((date, slug)) = id.split_once('_') else { return false };
+    date.len() == 10
+        && date
+            .bytes()
+            .enumerate()
+            .all(|(at, byte)| if matches!(at, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() })
+        && (1..=64).contains(&slug.len())
+        && slug.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
+}

@@ -1,0 +1,184 @@
+//! The way from the beginning of a tree to its newest leaf.
+//!
+//! The lines of one reply of the model are taken together, and so are the lines that answer its calls: parallel
+//! calls hang their results off different lines of the reply, so that the plain way up from a leaf would miss some.
+
+use std::collections::{HashMap, HashSet};
+
+use super::chains::Chain;
+use super::index::{ASSISTANT, Index, NONE, RESULT, SYSTEM, TALK};
+
+/// What of a chain belongs to its conversation.
+#[derive(Debug, Default)]
+pub(super) struct Path {
+    /// Node and unit of each line that speaks, in order.
+    pub order: Vec<(u32, u32)>,
+    /// The lines that speak on other branches, in the order of the file.
+    pub left: Vec<u32>,
+}
+
+/// Lines that stand or fall together: a unit is named by its first node.
+#[derive(Debug)]
+pub(super) struct Units {
+    unit: Vec<u32>,
+    /// For the unit of a reply, the unit of its results.
+    results: Vec<u32>,
+    /// The nearest node before that speaks.
+    above: Vec<u32>,
+}
+
+impl Units {
+    pub fn new(index: &Index) -> Self {
+        let empty = || vec![NONE; index.nodes.len()];
+        Self { unit: empty(), results: empty(), above: empty() }
+    }
+
+    /// Finds the path of one chain.
+    pub fn follow(&mut self, index: &Index, chain: &Chain) -> Path {
+        let talk: Vec<u32> =
+            chain.members.iter().copied().filter(|node| index.nodes[*node as usize].is(TALK)).collect();
+        self.link(index, chain);
+        self.group(index, &talk);
+        let Some(leaf) = self.leaf(index, &talk) else { return Path::default() };
+        self.path(index, &talk, leaf)
+    }
+
+    fn link(&mut self, index: &Index, chain: &Chain) {
+        for &number in &chain.members {
+            let mut at = index.nodes[number as usize].parent;
+            while at != NONE && !index.nodes[at as usize].is(TALK) {
+                // What stands before in the file is done; only a link forward has to be walked.
+                at = if at < number { self.above[at as usize] } else { index.nodes[at as usize].parent };
+            }
+            self.above[number as usize] = at;
+        }
+    }
+
+    fn group(&mut self, index: &Index, talk: &[u32]) {
+        let mut replies: HashMap<u32, u32> = HashMap::new();
+        for &number in talk {
+            let node = &index.nodes[number as usize];
+            let mut unit = number;
+            if node.is(ASSISTANT) && node.reply != 0 {
+                let known = replies.get(&node.reply).copied().filter(|reply| self.continues(*reply, number));
+                unit = known.unwrap_or(number);
+                replies.insert(node.reply, unit);
+            } else if node.is(RESULT)
+                && let Some(reply) = self.answered(index, number)
+            {
+                let results = &mut self.results[reply as usize];
+                if *results == NONE {
+                    *results = number;
+                }
+                unit = *results;
+            }
+            self.unit[number as usize] = unit;
+        }
+    }
+
+    /// Whether a line with the id of an earlier reply is really a part of it: it hangs off it, off its results, or
+    /// beside it. An id that comes again later does not count.
+    fn continues(&self, reply: u32, number: u32) -> bool {
+        let above = self.above[number as usize];
+        if above == self.above[reply as usize] {
+            return true;
+        }
+        let unit = if above == NONE { NONE } else { self.unit[above as usize] };
+        unit != NONE && (unit == reply || unit == self.results[reply as usize])
+    }
+
+    /// The reply whose calls a line answers.
+    fn answered(&self, index: &Index, number: u32) -> Option<u32> {
+        let caller = index.answered(number).iter().find_map(|(id, node)| index.caller(*id, *node))?;
+        let reply = self.unit[caller as usize];
+        (reply != NONE && index.nodes[caller as usize].is(TALK)).then_some(reply)
+    }
+
+    /// The unit before a unit.
+    fn before(&self, unit: u32) -> u32 {
+        match self.above[unit as usize] {
+            NONE => NONE,
+            above => self.unit[above as usize],
+        }
+    }
+
+    /// The newest line after which nobody speaks; a system line only where nothing else is left.
+    fn leaf(&self, index: &Index, talk: &[u32]) -> Option<u32> {
+        let speaks = |number: u32| !index.nodes[number as usize].is(SYSTEM);
+        let mut followed = HashSet::new();
+        for &number in talk.iter().filter(|number| speaks(**number) && self.unit[**number as usize] == **number) {
+            let mut at = self.before(number);
+            while at != NONE && followed.insert(at) {
+                at = self.before(at);
+            }
+        }
+        let newest = talk.iter().rev().copied();
+        let leaf = newest.clone().find(|number| speaks(*number) && !followed.contains(&self.unit[*number as usize]));
+        let Some(leaf) = leaf.or(newest.clone().find(|number| speaks(*number))) else { return talk.last().copied() };
+        // System lines behind the leaf still belong to it.
+        let unit = self.unit[leaf as usize];
+        let behind = newest.take_while(|number| *number > leaf).find(|number| {
+            let mut at = *number;
+            for _ in 0..=talk.len() {
+                if at == NONE || speaks(at) {
+                    break;
+                }
+                at = self.above[at as usize];
+            }
+            at != NONE && self.unit[at as usize] == unit
+        });
+        Some(behind.unwrap_or(leaf))
+    }
+
+    fn path(&self, index: &Index, talk: &[u32], leaf: u32) -> Path {
+        let mut place: HashMap<u32, u32> = HashMap::new();
+        let mut at = self.unit[leaf as usize];
+        while at != NONE && !place.contains_key(&at) {
+            place.insert(at, place.len() as u32);
+            at = self.before(at);
+        }
+        let mut direct = HashSet::new();
+        let mut at = leaf;
+        while at != NONE && direct.insert(at) {
+            at = self.above[at as usize];
+        }
+        let mut path = Path::default();
+        let repeated = self.repeated(index, talk, &place, &direct);
+        for &number in talk {
+            let unit = self.unit[number as usize];
+            if place.contains_key(&unit) && !repeated.contains(&number) {
+                path.order.push((number, unit));
+            } else {
+                path.left.push(number);
+            }
+        }
+        // Stable: within a unit the order of the file stays.
+        path.order.sort_by_key(|(_, unit)| std::cmp::Reverse(place.get(unit).copied()));
+        path
+    }
+
+    /// Lines that answer a call which another line of the path answers too: a retry. The one on the direct way to
+    /// the leaf counts, else the newest.
+    fn repeated(&self, index: &Index, talk: &[u32], place: &HashMap<u32, u32>, direct: &HashSet<u32>) -> HashSet<u32> {
+        let mut repeated = HashSet::new();
+        let mut answers: HashMap<(u32, u64), u32> = HashMap::new();
+        for &number in talk.iter().filter(|number| index.nodes[**number as usize].is(RESULT)) {
+            let unit = self.unit[number as usize];
+            // A unit of its own has nobody to share its calls with.
+            if !place.contains_key(&unit) {
+                continue;
+            }
+            for (id, _) in index.answered(number) {
+                let Some(other) = answers.insert((unit, *id), number) else { continue };
+                if direct.contains(&other) {
+                    answers.insert((unit, *id), other);
+                    repeated.insert(number);
+                } else {
+                    repeated.insert(other);
+                }
+            }
+        }
+        repeated.retain(|number| !direct.contains(number));
+        repeated
+    }
+}

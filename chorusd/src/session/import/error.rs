@@ -1,0 +1,44 @@
+//! Why an import brought nothing.
+
+use std::io;
+
+/// Why nothing could be imported.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    #[error("reading the transcript: {0}")]
+    Io(#[from] io::Error),
+    /// The file is none of the known formats.
+    #[error("the format of the file was not recognised")]
+    Unrecognised {
+        /// What to do about it.
+        hint: &'static str,
+    },
+    /// The format was known, and no message came out of it.
+    #[error("no message could be read from the file")]
+    NoMessages,
+    /// The file broke off before its first message.
+    #[error("line {line}: {reason}")]
+    Malformed { line: u64, reason: String },
+}
+
+/// Names every format, for a file that is none of them.
+pub(super) const FORMATS: &str = "say which one it is with --from: chorus (a session file), claude-code (a JSONL \
+     transcript), openai (chat messages as a JSON list, JSONL, or an object with `messages`)";
+
+/// For the text files that some Windows programs write.
+pub(super) const UTF16: &str = "the file looks like UTF-16; save it as UTF-8 and import that";
+
+impl ImportError {
+    /// What the user can do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Io(_) => None,
+            Self::Unrecognised { hint } => Some(hint),
+            Self::NoMessages => {
+                Some("the skipped lines say why; where the format was guessed wrong, name it with --from")
+            }
+            Self::Malformed { .. } => Some("the file may be cut off: check that it was copied whole"),
+        }
+    }
+}

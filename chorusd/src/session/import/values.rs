@@ -1,0 +1,149 @@
+//! Small readings of single JSON values that several formats share.
+
+use chorus_proto::{Attachment, Source, SourceKind};
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use serde_json::value::RawValue;
+
+use super::fields::text;
+
+/// Where an imported message came from.
+pub(super) fn source(format: &str) -> Source {
+    Source { kind: SourceKind::Import, channel_id: None, message_id: None, format: Some(format.to_owned()) }
+}
+
+/// A time: RFC 3339, the same without an offset (taken as UTC), or seconds or milliseconds since 1970.
+pub(super) fn timestamp(raw: &RawValue) -> Option<Timestamp> {
+    let Some(text) = text(raw) else {
+        return since_epoch(raw.get().parse().ok()?);
+    };
+    text.parse().ok().or_else(|| {
+        let civil: DateTime = text.parse().ok()?;
+        Some(civil.to_zoned(TimeZone::UTC).ok()?.timestamp())
+    })
+}
+
+fn since_epoch(number: f64) -> Option<Timestamp> {
+    // Seconds reach this size in the year 5138, milliseconds had it in 1973.
+    let seconds = if number.abs() >= 1e11 { number / 1000.0 } else { number };
+    let span = jiff::SignedDuration::try_from_secs_f64(seconds).ok()?;
+    Timestamp::from_duration(span).ok()
+}
+
+/// The value on one line: digits, strings and order untouched, line breaks between tokens gone.
+pub(super) fn one_line(raw: &RawValue) -> Box<RawValue> {
+    if !raw.get().contains(['\n', '\r']) {
+        return raw.to_owned();
+    }
+    RawValue::from_string(squeeze(raw.get())).unwrap_or_else(|_| raw.to_owned())
+}
+
+/// The JSON without white space between its tokens.
+pub(super) fn squeeze(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    let (mut quoted, mut escaped) = (false, false);
+    for c in json.chars() {
+        if quoted {
+            quoted = escaped || c != '"';
+            escaped = c == '\\' && !escaped;
+        } else if c == '"' {
+            quoted = true;
+        } else if matches!(c, ' ' | '\t' | '\n' | '\r') {
+            continue;
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// A JSON string of `text`.
+pub(super) fn string(text: &str) -> Box<RawValue> {
+    serde_json::value::to_raw_value(text).unwrap_or_default()
+}
+
+/// `{"<provider>": {<fields>}}`, of values that stay as they are; `None` where there is nothing to keep.
+pub(super) fn provider(name: &str, fields: &[(String, Box<RawValue>)]) -> Option<Box<RawValue>> {
+    if fields.is_empty() {
+        return None;
+    }
+    let inner: Vec<String> =
+        fields.iter().map(|(key, value)| format!("{}:{}", string(key).get(), value.get())).collect();
+    RawValue::from_string(format!("{{{}:{{{}}}}}", string(name).get(), inner.join(","))).ok()
+}
+
+/// A list of values that stay as they are.
+pub(super) fn raw_list(values: &[Box<RawValue>]) -> Box<RawValue> {
+    let inner: Vec<&str> = values.iter().map(|value| value.get()).collect();
+    RawValue::from_string(format!("[{}]", inner.join(","))).unwrap_or_default()
+}
+
+/// A picture or file that came as a link; a `data:` link is opened.
+pub(super) fn linked(number: usize, kind: &str, url: &str) -> Attachment {
+    if let Some((head, data)) = url.strip_prefix("data:").and_then(|rest| rest.split_once(","))
+        && let Some(media_type) = head.strip_suffix(";base64")
+    {
+        return embedded(number, kind, Some(media_type.to_owned()), data.to_owned());
+    }
+    Attachment {
+        name: format!("{kind}-{number}"),
+        media_type: None,
+        size: None,
+        path: None,
+        url: Some(url.to_owned()),
+        data: None,
+    }
+}
+
+/// A picture or file that came in base64.
+pub(super) fn embedded(number: usize, kind: &str, media_type: Option<String>, data: String) -> Attachment {
+    let padding = data.bytes().rev().take_while(|byte| *byte == b'=').count();
+    let size = (data.len() * 3 / 4).saturating_sub(padding) as u64;
+    let ending = media_type.as_deref().and_then(|media_type| media_type.split_once('/')).map(|(_, ending)| ending);
+    let name = match ending {
+        Some(ending) if !ending.is_empty() => format!("{kind}-{number}.{ending}"),
+        _ => format!("{kind}-{number}"),
+    };
+    Attachment { name, media_type, size: Some(size), path: None, url: None, data: Some(data) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> Box<RawValue> {
+        RawValue::from_string(text.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn times_in_their_forms() {
+        let expected: Timestamp = "2025-06-14T10:00:00Z".parse().unwrap();
+        for form in [
+            r#""2025-06-14T10:00:00Z""#,
+            r#""2025-06-14T12:00:00+02:00""#,
+            r#""2025-06-14T10:00:00""#,
+            "1749895200",
+            "1749895200000",
+            "1749895200.0",
+        ] {
+            assert_eq!(timestamp(&raw(form)), Some(expected), "{form}");
+        }
+        assert_eq!(timestamp(&raw(r#""soon""#)), None);
+        assert_eq!(timestamp(&raw("1e300")), None);
+    }
+
+    #[test]
+    fn line_breaks_go_and_digits_stay() {
+        let value = raw("{\n \"a\": 1.10,\r\n \"b \\\" \\\\\": \"x  y\"}");
+        assert_eq!(one_line(&value).get(), r#"{"a":1.10,"b \" \\":"x  y"}"#);
+        assert_eq!(one_line(&raw(r#"{"a": 1}"#)).get(), r#"{"a": 1}"#);
+    }
+
+    #[test]
+    fn data_links_are_opened() {
+        let picture = linked(1, "image", "data:image/png;base64,aGk=");
+        assert_eq!((picture.name.as_str(), picture.size), ("image-1.png", Some(2)));
+        assert_eq!(picture.data.as_deref(), Some("aGk="));
+        assert_eq!(linked(2, "image", "https://a/b.png").url.as_deref(), Some("https://a/b.png"));
+    }
+}
