@@ -4,3 +4,4 @@ mod autostart;
 mod json;
 mod pipes;
 mod statuses;
+mod waiting;
