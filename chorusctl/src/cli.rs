@@ -1,12 +1,13 @@
 //! The command line: what is common to all verbs. The verbs are in [`crate::commands`]; their doc comments are
 //! the help.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser};
 
-use crate::commands::Command;
+use crate::commands::{Command, status};
 use crate::ui::out::Format;
 use crate::ui::terminal::ColorWhen;
 
@@ -35,11 +36,12 @@ pub struct Cli {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Global {
-    /// The agent that is meant [also: $CHORUS_AGENT, the current directory, `agent use`]
+    /// The agent that is meant [also: $CHORUS_AGENT]
     #[arg(long, global = true, value_name = "NAME")]
     pub agent: Option<String>,
     /// Shape of the output
-    #[arg(long, global = true, value_enum, default_value_t, hide_default_value = true)]
+    #[arg(long, global = true, value_enum, value_name = "text|json|jsonl")]
+    #[arg(default_value_t, hide_default_value = true, hide_possible_values = true)]
     pub format: Format,
     /// The same as --format json
     #[arg(long, global = true)]
@@ -54,7 +56,8 @@ pub struct Global {
     #[arg(long, global = true, value_name = "DURATION", value_parser = timeout)]
     pub timeout: Option<Duration>,
     /// When to use colours
-    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t, hide_default_value = true)]
+    #[arg(long, global = true, value_enum, value_name = "auto|always|never")]
+    #[arg(default_value_t, hide_default_value = true, hide_possible_values = true)]
     pub color: ColorWhen,
     /// Say nothing but errors and what was asked for
     #[arg(long, global = true)]
@@ -67,6 +70,26 @@ impl Global {
     pub fn shape(&self) -> Format {
         if self.json && self.format == Format::Text { Format::Json } else { self.format }
     }
+}
+
+/// The plain forms of `status`, read by hand: prompts of shells and scripts ask it all the time, and describing the
+/// whole command line takes longer than the answer. Everything else, mistakes included, is for the full parser.
+#[must_use]
+pub fn at_once(mut arguments: impl Iterator<Item = OsString>) -> Option<Cli> {
+    let mut global = Global::default();
+    let mut status = false;
+    while let Some(argument) = arguments.next() {
+        match argument.to_str()? {
+            "status" if !status => status = true,
+            "--json" if !global.json => global.json = true,
+            "--no-autostart" if !global.no_autostart => global.no_autostart = true,
+            "--socket" if global.socket.is_none() => {
+                global.socket = Some(arguments.next().filter(|path| !path.to_string_lossy().starts_with('-'))?.into());
+            }
+            _ => return None,
+        }
+    }
+    status.then(|| Cli { global, command: Command::Status(status::Args::default()) })
 }
 
 fn timeout(text: &str) -> Result<Duration, String> {
@@ -95,6 +118,20 @@ mod tests {
         let cli = Cli::try_parse_from(["chorusctl", "context", "save", "before lunch", "--agent", "atlas", "--json"]);
         let global = cli.map(|cli| cli.global).unwrap_or_default();
         assert_eq!((global.agent.as_deref(), global.shape()), (Some("atlas"), Format::Json));
+    }
+
+    #[test]
+    fn reading_by_hand_is_reading_the_same() {
+        let by_hand = |line: &str| at_once(line.split(' ').map(OsString::from));
+        for line in ["status", "status --json", "--json status", "--socket /s --no-autostart status --json"] {
+            let full = Cli::try_parse_from(std::iter::once("chorusctl").chain(line.split(' ')));
+            assert_eq!(format!("{:?}", by_hand(line)), format!("{:?}", full.ok()), "{line}");
+        }
+        for line in
+            ["", "status atlas", "status status", "--json", "status --help", "status --socket", "status --socket -x"]
+        {
+            assert!(by_hand(line).is_none(), "{line}");
+        }
     }
 
     #[test]

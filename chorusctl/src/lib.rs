@@ -22,7 +22,8 @@ use cli::Cli;
 /// The whole program.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let parsed = cli::at_once(std::env::args_os().skip(1)).map_or_else(Cli::try_parse, Ok);
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
             // Help goes to standard output and usage errors to standard error; who closed either wants neither.

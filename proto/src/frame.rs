@@ -8,6 +8,9 @@ pub const MAX_FRAME: usize = 16 * 1024 * 1024;
 /// Length of the header in bytes.
 pub const HEADER: usize = 4;
 
+/// What a reader makes room for before anything has come.
+const FIRST_READ: usize = 16 * 1024;
+
 /// A frame longer than the limit was announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLong {
@@ -75,6 +78,7 @@ pub fn read(reader: &mut impl Read, body: &mut Vec<u8>, limit: usize) -> io::Res
     }
     let length = body_length(header, limit).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
     body.clear();
+    body.reserve(length.min(FIRST_READ));
     let read = reader.take(length as u64).read_to_end(body)?;
     if read < length { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(true) }
 }

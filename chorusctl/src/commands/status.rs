@@ -11,7 +11,7 @@ use crate::ui::words::{self, count};
 use crate::ui::{Cell, Column, Out, Style, Table, safe, time};
 
 /// Show the daemon and its agents
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub struct Args {
     /// Only this agent
     #[arg(value_name = "AGENT", id = "only")]
@@ -69,10 +69,10 @@ fn write(out: &mut Out, status: &StatusResult) -> Result<(), Failure> {
         Column::new("AGENT"),
         Column::new("STATE"),
         Column::new("MESSAGES").right(),
-        Column::new("UNSAVED").right(),
-        Column::new("TOKENS").right(),
+        Column::new("UNSAVED").right().optional(),
+        Column::new("TOKENS").right().optional(),
         Column::new("ACTIVITY"),
-        Column::new("PUT AWAY"),
+        Column::new("PUT AWAY").optional(),
         Column::new("LAST SESSION").flexible(),
     ]);
     for agent in &status.agents {

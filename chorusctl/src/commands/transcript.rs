@@ -128,7 +128,7 @@ fn painted_body(out: &mut Out, content: &str, style: Style, most: usize) -> Resu
     if lines.len() > most {
         lines.truncate(most);
         if let Some(last) = lines.last_mut() {
-            *last = format!("{}…", text::truncate(last, room - 1)).into();
+            *last = text::truncate(&format!("{last}…"), room).into_owned().into();
         }
     }
     for line in lines {

@@ -19,13 +19,14 @@ pub struct Column {
     title: &'static str,
     right: bool,
     flexible: bool,
+    optional: bool,
 }
 
 impl Column {
     /// A column of text.
     #[must_use]
     pub fn new(title: &'static str) -> Self {
-        Self { title, right: false, flexible: false }
+        Self { title, right: false, flexible: false, optional: false }
     }
 
     /// Aligned to the right, as numbers are.
@@ -38,6 +39,12 @@ impl Column {
     #[must_use]
     pub fn flexible(self) -> Self {
         Self { flexible: true, ..self }
+    }
+
+    /// Left out where the terminal is too narrow for it; the last such column first.
+    #[must_use]
+    pub fn optional(self) -> Self {
+        Self { optional: true, ..self }
     }
 }
 
@@ -86,10 +93,7 @@ impl Table {
     /// # Errors
     /// [`Failure`] when standard output does not take it.
     pub fn write(&self, out: &mut Out) -> Result<(), Failure> {
-        let used: Vec<usize> = (0..self.columns.len())
-            .filter(|at| self.rows.iter().any(|row| row.get(*at).is_some_and(|cell| !cell.text.is_empty())))
-            .collect();
-        let widths = self.widths(&used, out.width());
+        let (used, widths) = self.layout(out.width());
         let titles: Vec<Cell> = self.columns.iter().map(|column| Cell::new(Style::Strong, column.title)).collect();
         for row in std::iter::once(&titles).chain(&self.rows) {
             out.text(&self.line(row, &used, &widths, out))?;
@@ -121,21 +125,29 @@ impl Table {
         line
     }
 
-    fn widths(&self, used: &[usize], room: Option<usize>) -> Vec<usize> {
-        let mut widths: Vec<usize> = used
-            .iter()
-            .map(|at| {
-                let title = text::width(self.columns[*at].title);
-                let cells = self.rows.iter().filter_map(|row| row.get(*at)).map(|cell| text::width(&cell.text));
-                cells.fold(title, usize::max)
-            })
+    /// The columns that are shown and how wide they are.
+    fn layout(&self, room: Option<usize>) -> (Vec<usize>, Vec<usize>) {
+        let mut used: Vec<usize> = (0..self.columns.len())
+            .filter(|at| self.rows.iter().any(|row| row.get(*at).is_some_and(|cell| !cell.text.is_empty())))
             .collect();
-        let Some(room) = room else { return widths };
-        let gaps = GAP * used.len().saturating_sub(1);
-        let too_much = |widths: &[usize]| (widths.iter().sum::<usize>() + gaps).saturating_sub(room);
-        if let Some(flexible) = used.iter().position(|at| self.columns[*at].flexible) {
-            let give = too_much(&widths).min(widths[flexible].saturating_sub(FLEXIBLE_NARROWEST));
-            widths[flexible] -= give;
+        let mut widths: Vec<usize> = used.iter().map(|at| self.wanted(*at)).collect();
+        let Some(room) = room else { return (used, widths) };
+        let too_much = |widths: &[usize]| {
+            (widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)).saturating_sub(room)
+        };
+        loop {
+            let flexible = used.iter().position(|at| self.columns[*at].flexible);
+            let can_give = flexible.map_or(0, |at| widths[at].saturating_sub(FLEXIBLE_NARROWEST));
+            let too_much = too_much(&widths);
+            match used.iter().rposition(|at| self.columns[*at].optional) {
+                Some(optional) if too_much > can_give => drop((used.remove(optional), widths.remove(optional))),
+                _ => {
+                    if let Some(at) = flexible {
+                        widths[at] -= too_much.min(can_give);
+                    }
+                    break;
+                }
+            }
         }
         while too_much(&widths) > 0 {
             match widths.iter_mut().max() {
@@ -143,7 +155,13 @@ impl Table {
                 _ => break,
             }
         }
-        widths
+        (used, widths)
+    }
+
+    /// How wide a column is where nothing is cut.
+    fn wanted(&self, at: usize) -> usize {
+        let cells = self.rows.iter().filter_map(|row| row.get(at)).map(|cell| text::width(&cell.text));
+        cells.fold(text::width(self.columns[at].title), usize::max)
     }
 }
 
@@ -173,13 +191,17 @@ mod tests {
 
     #[test]
     fn a_pipe_cuts_nothing() {
-        assert_eq!(table().widths(&[0, 2, 3], None), [5, 2, 42]);
+        assert_eq!(table().layout(None), (vec![0, 2, 3], vec![5, 2, 42]));
     }
 
     #[test]
-    fn the_flexible_column_gives_way_first() {
-        assert_eq!(table().widths(&[0, 2, 3], Some(40)), [5, 2, 29]);
-        assert_eq!(table().widths(&[0, 2, 3], Some(20)), [5, 2, 9]);
-        assert_eq!(table().widths(&[0, 2, 3], Some(10)), [5, 2, 6]);
+    fn optional_columns_go_first_then_the_flexible_one_gives_way() {
+        assert_eq!(table().layout(Some(40)).1, [5, 2, 29]);
+        let mut with_optional = table();
+        with_optional.columns[2] = with_optional.columns[2].optional();
+        assert_eq!(with_optional.layout(Some(35)), (vec![0, 2, 3], vec![5, 2, 24]));
+        assert_eq!(with_optional.layout(Some(34)), (vec![0, 3], vec![5, 27]));
+        assert_eq!(table().layout(Some(20)).1, [5, 2, 9]);
+        assert_eq!(table().layout(Some(10)).1, [5, 2, 6]);
     }
 }

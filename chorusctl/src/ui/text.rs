@@ -63,8 +63,17 @@ fn wrap_line<'a>(line: &'a str, max: usize, lines: &mut Vec<Cow<'a, str>>) {
             _ if fits.len() == rest.len() => rest.len(),
             // A space directly behind is a fine place, too.
             _ if rest[fits.len()..].starts_with(' ') => fits.len(),
-            Some(space) if !fits[..space].trim().is_empty() => space,
-            // Nothing but one long word, or a single character wider than the room.
+            // A word that fits on no line is broken here rather than leave this one half empty.
+            Some(space)
+                if !fits[..space].trim().is_empty()
+                    && (width(&fits[..space]) * 2 >= max || {
+                        let word = rest[space + 1..].split(' ').next().unwrap_or_default();
+                        width(word) + indent <= max
+                    }) =>
+            {
+                space
+            }
+            // A single character wider than the room.
             _ if fits.is_empty() => rest.graphemes(true).next().map_or(rest.len(), str::len),
             _ => fits.len(),
         };
@@ -124,6 +133,7 @@ mod tests {
         assert_eq!(wrap("the quick brown fox", 10), ["the quick", "brown fox"]);
         assert_eq!(wrap("  - one two three", 9), ["  - one", "  two", "  three"]);
         assert_eq!(wrap("abcdefgh", 3), ["abc", "def", "gh"]);
+        assert_eq!(wrap("a bcdefghijkl", 6), ["a bcde", "fghijk", "l"]);
         assert_eq!(wrap("a\n\nb", 9), ["a", "", "b"]);
         assert_eq!(wrap("你好世界", 5), ["你好", "世界"]);
         assert_eq!(wrap("你", 1), ["你"]);

@@ -47,9 +47,9 @@ fn table(out: &mut Out, list: &ListResult) -> Result<(), Failure> {
         Column::new("NAME"),
         Column::new("STATE"),
         Column::new("MESSAGES").right(),
-        Column::new("LAST ACTIVITY"),
-        Column::new("MODEL"),
-        Column::new("PERMISSIONS"),
+        Column::new("ACTIVITY"),
+        Column::new("MODEL").optional(),
+        Column::new("PERMISSIONS").optional(),
         Column::new("LAST SESSION").flexible(),
     ]);
     for agent in &list.agents {

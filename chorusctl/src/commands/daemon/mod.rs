@@ -5,7 +5,7 @@ use clap::Subcommand;
 use crate::app::App;
 use crate::error::Failure;
 
-mod gone;
+pub mod gone;
 pub mod logs;
 pub mod restart;
 pub mod start;

@@ -32,8 +32,8 @@ pub struct Args {
     /// Files to import; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
-    /// What wrote them
-    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    /// What wrote them: auto (look at the file), chorus, claude-code, openai
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", hide_possible_values = true)]
     from: From,
 }
 
