@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use chorus_proto::session::SESSION_SCHEMA;
 use chorus_proto::{SessionHeader, SummarySource, TokenPair, Trigger, WorkingSet};
@@ -10,6 +11,7 @@ use jiff::Timestamp;
 
 use super::{Ops, blocking};
 use crate::agent::Facts;
+use crate::config::agent::{AgentConfig, FILE};
 use crate::failure::{Failure, Result};
 use crate::session::file::derived_id;
 use crate::store::catalog::SessionRow;
@@ -30,7 +32,11 @@ pub struct Findings {
 pub async fn sessions(ops: &Ops, facts: &Arc<Facts>) -> Result<Findings> {
     let known: HashMap<String, String> = ops.store.catalog.stamps(facts.id).await?.into_iter().collect();
     let dir = facts.dir.join("sessions");
-    let changed = blocking(move || changed_files(&dir, &known)).await?;
+    let changed = {
+        let started = SystemTime::from(ops.started_at);
+        blocking(move || changed_files(&dir, &known, started))
+    }
+    .await?;
     let mut findings = Findings::default();
     for (name, path) in changed {
         let found = blocking(move || session_files::read(&path)).await;
@@ -49,9 +55,12 @@ pub async fn sessions(ops: &Ops, facts: &Arc<Facts>) -> Result<Findings> {
         }
         // A copy of a session, or one that was moved here: the first one keeps the id.
         let id = row.header.id;
-        let taken = ops.store.catalog.session(id).await?.is_some_and(|other| {
-            other.header.agent_id != facts.id || other.header.session_id != name
-        });
+        let taken = ops
+            .store
+            .catalog
+            .session(id)
+            .await?
+            .is_some_and(|other| other.header.agent_id != facts.id || other.header.session_id != name);
         let row = if taken { with_id(row, derived_id(&format!("{}/{name}", facts.id))) } else { row };
         ops.store.catalog.put_session(row).await?;
     }
@@ -64,7 +73,11 @@ fn with_id(mut row: SessionRow, id: uuid::Uuid) -> SessionRow {
 }
 
 /// Names and paths of session files whose stamp is not the known one.
-fn changed_files(dir: &std::path::Path, known: &HashMap<String, String>) -> Result<Vec<(String, PathBuf)>> {
+fn changed_files(
+    dir: &std::path::Path,
+    known: &HashMap<String, String>,
+    started: SystemTime,
+) -> Result<Vec<(String, PathBuf)>> {
     let failed = |e: std::io::Error| Failure::io(format_args!("cannot read {}", dir.display()), &e);
     let mut changed = Vec::new();
     let mut seen = HashSet::new();
@@ -72,16 +85,16 @@ fn changed_files(dir: &std::path::Path, known: &HashMap<String, String>) -> Resu
         let entry = entry.map_err(failed)?;
         let name = entry.file_name().to_string_lossy().into_owned();
         if name.starts_with(TEMPORARY) {
-            // Nobody writes yet, or the writer has the file open and renames it by a name that is never listed twice.
-            let old = entry.metadata().ok().and_then(|m| m.modified().ok()?.elapsed().ok());
-            if old.is_some_and(|age| age.as_secs() > 3600) {
+            // Older than this process: its writer is gone.
+            if entry.metadata().and_then(|m| m.modified()).is_ok_and(|at| at < started) {
                 let _ = std::fs::remove_file(entry.path());
             }
             continue;
         }
         let Some(session_id) = name.strip_suffix(".json") else { continue };
         let Ok(metadata) = entry.metadata() else { continue };
-        if metadata.is_file() && known.get(session_id) != Some(&stamp(&metadata)) && seen.insert(session_id.to_owned()) {
+        if metadata.is_file() && known.get(session_id) != Some(&stamp(&metadata)) && seen.insert(session_id.to_owned())
+        {
             changed.push((session_id.to_owned(), entry.path()));
         }
     }
@@ -137,4 +150,61 @@ fn unreadable_header(facts: &Facts, name: &str, now: Timestamp) -> SessionHeader
         tags: Vec::new(),
         working_set: WorkingSet::default(),
     }
+}
+
+/// Takes up agents whose directory is there and whose row is not: the directories are the truth.
+///
+/// # Errors
+/// A directory or database that cannot be read.
+pub async fn agents(ops: &Ops) -> Result<()> {
+    let dir = ops.home.join(super::agent::AGENTS);
+    let names = blocking(move || {
+        let failed = |e: std::io::Error| Failure::io(format_args!("cannot read {}", dir.display()), &e);
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(&dir).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with(TEMPORARY) {
+                // An init that was cut short; the lock says that nobody else is at it.
+                let _ = std::fs::remove_dir_all(entry.path());
+            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    })
+    .await?;
+    let unknown: Vec<String> = names.into_iter().filter(|name| ops.directory.by_name(name).is_none()).collect();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let kept: HashSet<String> = ops.store.catalog.agents(true).await?.into_iter().map(|row| row.dir).collect();
+    for name in unknown {
+        let dir = format!("{}/{name}", super::agent::AGENTS);
+        if !kept.contains(&dir) {
+            take_up(ops, &name, &dir).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn take_up(ops: &Ops, name: &str, dir: &str) -> Result<()> {
+    let path = ops.home.join(dir).join(FILE);
+    let defaults = ops.config.clone();
+    let read = blocking(move || {
+        let text = std::fs::read_to_string(&path).map_err(|e| e.to_string());
+        let stamp = std::fs::metadata(&path).map(|metadata| stamp(&metadata)).unwrap_or_default();
+        Ok(text.and_then(|text| AgentConfig::parse(&text, &defaults)).map(|config| (config, stamp)))
+    })
+    .await?;
+    match read {
+        Ok((config, stamp)) if config.name == name && ops.directory.by_id(config.id).is_none() => {
+            ops.store.catalog.put_agent(super::agent::row(dir, &config, stamp.clone())).await?;
+            ops.directory.put(super::agent::entry(&ops.home, dir, &config, stamp));
+            tracing::info!(agent = %name, "an agent's directory was found and taken up");
+        }
+        Ok(_) => tracing::warn!(dir, "a directory in agents/ is a copy of another agent's; it was left alone"),
+        Err(problem) => tracing::warn!(dir, problem, "a directory in agents/ is no agent; it was left alone"),
+    }
+    Ok(())
 }

@@ -91,8 +91,8 @@ async fn rewrite(ops: &Ops, agent: &Entry, key: &str, value: Value) -> Result<((
         let old = map.insert(key, value).unwrap_or_default();
         let config = AgentConfig::from_map(map, &defaults)
             .map_err(|e| Failure::new(ErrorKind::InvalidConfig, format!("agent.json {e}")))?;
-        let stamp = put_config(&dir, &config)
-            .map_err(|e| Failure::io(format_args!("cannot write {}", path.display()), &e))?;
+        let stamp =
+            put_config(&dir, &config).map_err(|e| Failure::io(format_args!("cannot write {}", path.display()), &e))?;
         Ok(((config, stamp), old))
     })
     .await
@@ -127,8 +127,10 @@ async fn rename(ops: &Ops, agent: &Arc<Entry>, name: &str) -> Result<ConfigResul
     let (file, _) = rewrite(ops, agent, "name", name.into()).await?;
     let moved = {
         let (from, to) = (from.clone(), to.clone());
-        blocking(move || move_dir(&from, &to).map_err(|e| Failure::io(format_args!("cannot rename to {}", to.display()), &e)))
-            .await
+        blocking(move || {
+            move_dir(&from, &to).map_err(|e| Failure::io(format_args!("cannot rename to {}", to.display()), &e))
+        })
+        .await
     };
     let adopted = match moved {
         Ok(()) => adopt(ops, to.clone(), file).await,

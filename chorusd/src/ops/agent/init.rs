@@ -160,7 +160,8 @@ fn merge(
         map.insert(key, value);
     }
     AgentConfig::from_map(map, defaults).map_err(|e| {
-        Failure::new(ErrorKind::InvalidConfig, format!("agent.json {e}")).hint("correct it in the template or the kept files")
+        Failure::new(ErrorKind::InvalidConfig, format!("agent.json {e}"))
+            .hint("correct it in the template or the kept files")
     })
 }
 

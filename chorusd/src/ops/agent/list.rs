@@ -16,7 +16,9 @@ pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
     let mut agents = view::agents(ops, &entries).await?;
     if params.all {
         let rows = ops.store.catalog.agents(true).await?;
-        agents.extend(rows.iter().filter(|row| row.status == AgentStatus::Destroyed).map(|row| view::destroyed(ops, row)));
+        agents.extend(
+            rows.iter().filter(|row| row.status == AgentStatus::Destroyed).map(|row| view::destroyed(ops, row)),
+        );
     }
     Ok(ListResult { agents, chosen: ops.directory.chosen().map(|entry| entry.facts.name.clone()) })
 }

@@ -56,8 +56,9 @@ async fn reread(ops: &Ops, entry: Arc<Entry>, path: PathBuf, stamp: String) -> R
             let mut row = super::row(&dir.to_string_lossy(), &config, stamp.clone());
             // A name is changed by `agent config NAME name NEW`, which moves the directory too.
             row.name.clone_from(&name);
-            let problem = (config.name != name)
-                .then(|| format!("agent.json says the name {:?}; rename with `chorusctl agent config {name} name`", config.name));
+            let problem = (config.name != name).then(|| {
+                format!("agent.json says the name {:?}; rename with `chorusctl agent config {name} name`", config.name)
+            });
             ops.store.catalog.put_agent(row).await?;
             let mut new = super::entry(&ops.home, &dir.to_string_lossy(), &config, stamp);
             new.facts = Arc::new(Facts { name, ..(*new.facts).clone() });

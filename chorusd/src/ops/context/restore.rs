@@ -35,7 +35,8 @@ pub async fn restore(ops: &Ops, params: RestoreParams) -> Result<RestoreResult> 
         }
         let keep = whole_calls(&messages, wanted);
         if keep < wanted {
-            warnings.push(format!("cut back to {keep} messages: the next one calls tools whose results would be missing"));
+            warnings
+                .push(format!("cut back to {keep} messages: the next one calls tools whose results would be missing"));
         }
         messages.truncate(keep);
     }

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use chorus_proto::methods::import::{
-    AddParams, AddResult, BeginParams, BeginResult, CommitParams, CommitResult,
-};
+use chorus_proto::methods::import::{AddParams, AddResult, BeginParams, BeginResult, CommitParams, CommitResult};
 use chorus_proto::session::SESSION_SCHEMA;
 use chorus_proto::{ErrorKind, Session, SessionHeader, SummarySource, Trigger};
 use tokio::sync::mpsc;
@@ -65,7 +63,12 @@ pub async fn add(ops: &Arc<Ops>, connection: u64, params: AddParams) -> Result<A
 ///
 /// # Errors
 /// `invalid_params` where nothing could be read, `disk_full`, `storage_failed`.
-pub async fn commit(ops: &Ops, connection: u64, params: CommitParams, mut progress: OnProgress) -> Result<CommitResult> {
+pub async fn commit(
+    ops: &Ops,
+    connection: u64,
+    params: CommitParams,
+    mut progress: OnProgress,
+) -> Result<CommitResult> {
     let Upload { agent, format, file, mut spool, received } = ops.uploads.take(connection, params.import)?;
     let facts = ops
         .directory
@@ -116,7 +119,11 @@ fn unreadable(file: &str, error: &import::ImportError) -> Failure {
     if let import::ImportError::Io(e) = error {
         return Failure::io(format_args!("cannot import {file}"), e);
     }
-    Failure::invalid(format!("cannot import {file}: {error}")).hint(error.hint())
+    let failure = Failure::invalid(format!("cannot import {file}: {error}"));
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
 }
 
 /// Takes sessions back that came before a failure: an import is whole or nothing.
@@ -195,7 +202,9 @@ mod tests {
     #[test]
     fn only_our_own_form_names_a_file() {
         assert!(is_session_id("2026-02-12_auth-refactor-2"));
-        for bad in ["x", "2026-02-12_", "2026-02-12_../x", "2026-02-12_a/b", "2026-02-31_a", "20260212__a", "2026-02-12_A"] {
+        for bad in
+            ["x", "2026-02-12_", "2026-02-12_../x", "2026-02-12_a/b", "2026-02-31_a", "20260212__a", "2026-02-12_A"]
+        {
             assert!(!is_session_id(bad), "{bad}");
         }
     }

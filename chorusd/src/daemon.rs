@@ -1,0 +1,258 @@
+//! The composition root: the one file that names every part, and the order of start and stop.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Instant;
+
+use chorus_proto::Trigger;
+use chorus_proto::paths::Places;
+use futures_util::StreamExt as _;
+use tokio::time::{Instant as Moment, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use crate::agent::directory::Directory;
+use crate::agent::event::Verb;
+use crate::agent::registry::Registry;
+use crate::clock::Clock;
+use crate::config::agent::AgentConfig;
+use crate::config::{self, Config, DurabilityMode};
+use crate::failure::{Failure, Result};
+use crate::lifecycle::{detach, home, lock::InstanceLock, log, signals::Signals, socket};
+use crate::ops::agent::use_::CHOSEN;
+use crate::ops::{self, Ops};
+use crate::server::Server;
+use crate::store::Store;
+
+/// Contexts that are saved at once when the daemon stops.
+const SAVES: usize = 16;
+
+/// Runs the daemon of `places` until it is stopped.
+///
+/// # Errors
+/// Why it could not start, or had to end.
+pub fn run(places: &Places, detached: bool) -> Result<()> {
+    if detached {
+        detach::leave_session();
+    }
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    let config = config::load(&places.config, |name| std::env::var_os(name))?;
+    home::prepare(&places.home)?;
+    let _lock = InstanceLock::take(&places.home)?;
+    let log = log::start(&places.home, config.log_level, !detached)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 4)))
+        .thread_name("chorusd")
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::io("cannot start", &e))?;
+    let ended = runtime.block_on(async {
+        let daemon = Daemon::start(places, config).await?;
+        let listener = socket::listen(&places.socket)?;
+        daemon
+            .serve(listener, || {
+                detach::say_ready();
+                if detached && let Ok(file) = log.file() {
+                    detach::release_streams(&file);
+                }
+            })
+            .await
+    });
+    if let Err(failure) = &ended {
+        tracing::error!(%failure, "the daemon ends");
+    }
+    // Threads that block on a disk which no longer answers are not waited for.
+    runtime.shutdown_background();
+    ended
+}
+
+struct Daemon {
+    ops: Arc<Ops>,
+    tasks: TaskTracker,
+    /// Set when storage can no longer be trusted.
+    fatal: CancellationToken,
+    why: Arc<OnceLock<Failure>>,
+}
+
+impl Daemon {
+    /// Opens the store and recovers what was live.
+    async fn start(places: &Places, config: Config) -> Result<Self> {
+        let started = Instant::now();
+        let (fatal, why) = (CancellationToken::new(), Arc::new(OnceLock::new()));
+        let on_fatal: crate::store::OnFatal = {
+            let (fatal, why) = (fatal.clone(), why.clone());
+            Arc::new(move |failure| {
+                let _ = why.set(failure);
+                fatal.cancel();
+            })
+        };
+        let store = Arc::new(Store::open(&places.home, config.durability(), &on_fatal)?);
+        let directory = Arc::new(Directory::default());
+        let clock = Clock::system();
+        let tasks = TaskTracker::new();
+        let heads = store.journal.heads().await?;
+        let live = heads.len();
+        let registry =
+            Registry::new(store.clone(), directory.clone(), clock.clone(), places.home.clone(), tasks.clone(), heads);
+        let ops = Arc::new(Ops {
+            store,
+            registry,
+            directory,
+            started_at: clock.now(),
+            clock,
+            config,
+            home: places.home.clone(),
+            socket: places.socket.clone(),
+            started,
+            connections: AtomicU64::new(0),
+            stop: CancellationToken::new(),
+            agents_lock: tokio::sync::Mutex::new(()),
+            shown: ops::shown::Shown::default(),
+            uploads: ops::uploads::Uploads::default(),
+        });
+        load_agents(&ops).await?;
+        ops::scan::agents(&ops).await?;
+        if !ops.config.resume_on_start {
+            put_away_all(&ops).await;
+        }
+        tracing::info!(
+            version = ops::status::VERSION,
+            pid = std::process::id(),
+            home = %places.home.display(),
+            socket = %places.socket.display(),
+            agents = ops.directory.names().len(),
+            live,
+            took = ?started.elapsed(),
+            "started"
+        );
+        Ok(Self { ops, tasks, fatal, why })
+    }
+
+    /// Takes connections until a signal, a request or a fault ends it, then stops in order.
+    async fn serve(self, listener: interprocess::local_socket::tokio::Listener, ready: impl FnOnce()) -> Result<()> {
+        let mut signals = Signals::take()?;
+        let stop = CancellationToken::new();
+        let server = Arc::new(Server::new(self.ops.clone(), stop.clone()));
+        let accepting = {
+            let server = server.clone();
+            tokio::spawn(async move { server.accept(listener).await })
+        };
+        ready();
+        self.tasks.spawn(maintain(self.ops.clone()));
+        tokio::select! {
+            signal = signals.next() => tracing::info!(signal, "stopping"),
+            () = self.ops.stop.cancelled() => tracing::info!("stopping on request"),
+            () = self.fatal.cancelled() => return Err(self.failure()),
+        }
+        let deadline = Moment::now() + self.ops.config.stop_timeout;
+        stop.cancel();
+        let orderly = async {
+            let _ = accepting.await;
+            let _ = timeout_at(deadline, server.drain()).await;
+            if timeout_at(deadline, save_all(&self.ops)).await.is_err() {
+                tracing::warn!("not every context was saved in time; the journal has them all");
+            }
+            let closed = timeout_at(deadline, self.ops.store.close()).await;
+            if let Ok(Err(failure)) = closed {
+                tracing::warn!(%failure, "no copy of the catalog was kept");
+            }
+        };
+        tokio::select! {
+            () = orderly => {}
+            signal = signals.next() => {
+                tracing::warn!(signal, "ended at once; the journal has what was not saved");
+                return Err(Failure::stopping());
+            }
+            () = self.fatal.cancelled() => return Err(self.failure()),
+        }
+        tracing::info!("stopped");
+        Ok(())
+    }
+
+    fn failure(&self) -> Failure {
+        self.why.get().cloned().unwrap_or_else(|| Failure::internal("storage failed"))
+    }
+}
+
+/// Fills the directory from the catalog.
+async fn load_agents(ops: &Ops) -> Result<()> {
+    for row in ops.store.catalog.agents(false).await? {
+        match AgentConfig::parse(&row.config, &ops.config) {
+            Ok(config) => {
+                let mut entry = ops::agent::entry(&ops.home, &row.dir, &config, row.stamp);
+                if config.name != row.name {
+                    entry.facts = Arc::new(crate::agent::Facts { name: row.name, ..(*entry.facts).clone() });
+                }
+                ops.directory.put(entry);
+            }
+            Err(problem) => tracing::error!(agent = %row.name, problem, "the catalog's agent.json cannot be used"),
+        }
+    }
+    let chosen = ops.store.catalog.setting(CHOSEN).await?.and_then(|id| id.parse::<Uuid>().ok());
+    ops.directory.choose(chosen.filter(|id| ops.directory.by_id(*id).is_some()));
+    Ok(())
+}
+
+/// Saves every context that has unsaved messages; they stay live in the journal.
+async fn save_all(ops: &Ops) {
+    let unsaved = ops.registry.unsaved();
+    let count = unsaved.len();
+    let failed = Mutex::new(0_usize);
+    futures_util::stream::iter(unsaved)
+        .for_each_concurrent(SAVES, |agent| {
+            let failed = &failed;
+            async move {
+                let verb = Verb::PutAway { trigger: Trigger::Shutdown, end: false };
+                if let Err(failure) = ops.registry.ask(agent, verb).await {
+                    tracing::warn!(%agent, %failure, "a context was not saved; the journal has it");
+                    *failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner) += 1;
+                }
+            }
+        })
+        .await;
+    let failed = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    tracing::info!(saved = count - failed, failed, "contexts saved");
+}
+
+/// Lets agents start idle: saves and ends every context.
+async fn put_away_all(ops: &Ops) {
+    for agent in ops.registry.live() {
+        let verb = Verb::PutAway { trigger: Trigger::Shutdown, end: true };
+        if let Err(failure) = ops.registry.ask(agent, verb).await {
+            tracing::warn!(%agent, %failure, "a context was not put away; it stays live");
+        }
+    }
+}
+
+/// What is done beside the requests.
+async fn maintain(ops: Arc<Ops>) {
+    let store = &ops.store;
+    match store.journal.ended().await {
+        Ok(ended) => {
+            for context in ended {
+                if let Err(failure) = store.journal.trim(context).await {
+                    tracing::warn!(%failure, "cannot trim the journal");
+                }
+            }
+        }
+        Err(failure) => tracing::warn!(%failure, "cannot look through the journal"),
+    }
+    if let Err(failure) = store.journal.forget_keys(ops.clock.now()).await {
+        tracing::warn!(%failure, "cannot forget old keys");
+    }
+    for entry in ops.directory.all() {
+        if let Err(failure) = ops::scan::sessions(&ops, &entry.facts).await {
+            tracing::warn!(agent = %entry.facts.name, %failure, "cannot look through the sessions");
+        }
+    }
+    if ops.config.durability == DurabilityMode::Interval {
+        let mut interval = tokio::time::interval(ops.config.autosave_interval);
+        loop {
+            interval.tick().await;
+            if let Err(failure) = store.journal.flush().await {
+                tracing::error!(%failure, "the journal cannot be brought to the disk");
+            }
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! From a frame's bytes to a verb and back.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_METHOD_NOT_FOUND, CODE_PARSE};
+use chorus_proto::methods::{Method, agent, context, daemon, import, session};
+use chorus_proto::rpc::{Progress, Request, VERSION};
+use chorus_proto::{ErrorKind, PROTOCOL, RpcError};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+
+use super::reply::{self, Frame, to_rpc};
+use crate::config::nearest;
+use crate::failure::{Failure, Result};
+use crate::ops::session::import::OnProgress;
+use crate::ops::{self, Ops};
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    pub connection: u64,
+    /// Takes notifications; a full queue drops them.
+    pub notify: mpsc::Sender<Frame>,
+}
+
+/// Every method there is, for hints.
+const METHODS: [&str; 19] = [
+    daemon::Hello::NAME,
+    daemon::Status::NAME,
+    daemon::Stop::NAME,
+    agent::Init::NAME,
+    agent::Destroy::NAME,
+    agent::List::NAME,
+    agent::Show::NAME,
+    agent::Use::NAME,
+    agent::Config::NAME,
+    context::Append::NAME,
+    context::Show::NAME,
+    context::Save::NAME,
+    context::Clear::NAME,
+    context::History::NAME,
+    context::Restore::NAME,
+    session::Get::NAME,
+    import::Begin::NAME,
+    import::Add::NAME,
+    import::Commit::NAME,
+];
+
+/// Carries out the request in `body`. `None` for a notification: it has no answer.
+pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Frame> {
+    let request: Request<'_> = match serde_json::from_slice(&body) {
+        Ok(request) => request,
+        Err(e) => return Some(reply::error(None, &not_a_request(&body, &e))),
+    };
+    if let Err(error) = check(&request) {
+        return Some(reply::error(request.id.filter(|id| is_id(id)), &error));
+    }
+    let id = request.id.map(ToOwned::to_owned);
+    let answer = Answer { id: id.as_deref(), limit: ops.config.max_frame };
+    let params = request.params;
+    let o = &ops;
+    match request.method.as_ref() {
+        // These change nothing: whoever goes away while they run loses nothing.
+        daemon::Hello::NAME => answer.now::<daemon::Hello, _, _>(params, |p| ops::status::hello(o, p)).await,
+        daemon::Status::NAME => answer.now::<daemon::Status, _, _>(params, |p| ops::status::status(o, p)).await,
+        agent::List::NAME => answer.now::<agent::List, _, _>(params, |p| ops::agent::list::list(o, p)).await,
+        agent::Show::NAME => answer.now::<agent::Show, _, _>(params, |p| ops::agent::show::show(o, p)).await,
+        context::Show::NAME => answer.now::<context::Show, _, _>(params, |p| ops::context::show::show(o, p)).await,
+        context::History::NAME => {
+            answer.now::<context::History, _, _>(params, |p| ops::context::history::history(o, p)).await
+        }
+        session::Get::NAME => answer.now::<session::Get, _, _>(params, |p| ops::session::get::get(o, p)).await,
+        daemon::Stop::NAME => answer.now::<daemon::Stop, _, _>(params, |p| ops::status::stop(o, p)).await,
+        // These are carried out to the end even if the client goes away in the middle.
+        agent::Init::NAME => {
+            answer.whole::<agent::Init, _, _>(params, |p| async move { ops::agent::init::init(&ops, p).await }).await
+        }
+        agent::Destroy::NAME => {
+            answer
+                .whole::<agent::Destroy, _, _>(params, |p| async move { ops::agent::destroy::destroy(&ops, p).await })
+                .await
+        }
+        agent::Use::NAME => {
+            answer.whole::<agent::Use, _, _>(params, |p| async move { ops::agent::use_::use_(&ops, p).await }).await
+        }
+        agent::Config::NAME => {
+            answer
+                .whole::<agent::Config, _, _>(params, |p| async move { ops::agent::config::config(&ops, p).await })
+                .await
+        }
+        // The actor carries these out by itself once it has them.
+        context::Append::NAME => {
+            answer.now::<context::Append, _, _>(params, |p| ops::context::append::append(o, p)).await
+        }
+        context::Save::NAME => answer.now::<context::Save, _, _>(params, |p| ops::context::save::save(o, p)).await,
+        context::Clear::NAME => answer.now::<context::Clear, _, _>(params, |p| ops::context::clear::clear(o, p)).await,
+        context::Restore::NAME => {
+            answer.now::<context::Restore, _, _>(params, |p| ops::context::restore::restore(o, p)).await
+        }
+        // An import belongs to its connection until the commit.
+        import::Begin::NAME => {
+            answer.now::<import::Begin, _, _>(params, |p| ops::session::import::begin(o, caller.connection, p)).await
+        }
+        import::Add::NAME => {
+            answer.now::<import::Add, _, _>(params, |p| ops::session::import::add(o, caller.connection, p)).await
+        }
+        import::Commit::NAME => {
+            let progress = on_progress(id.as_deref(), caller.notify);
+            answer
+                .whole::<import::Commit, _, _>(params, move |p| async move {
+                    ops::session::import::commit(&ops, caller.connection, p, progress).await
+                })
+                .await
+        }
+        other => answer.fail(&unknown_method(other)),
+    }
+}
+
+/// The answer to one request.
+#[derive(Clone, Copy)]
+struct Answer<'a> {
+    /// `None`: a notification, which is not answered.
+    id: Option<&'a RawValue>,
+    limit: usize,
+}
+
+impl Answer<'_> {
+    /// Runs a verb as part of the connection.
+    async fn now<M: Method, R: Serialize, F: Future<Output = Result<R>>>(
+        self,
+        params: Option<&RawValue>,
+        verb: impl FnOnce(M::Params) -> F,
+    ) -> Option<Frame> {
+        match read::<M::Params>(params) {
+            Ok(params) => self.finish(verb(params).await),
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    /// Runs a verb as a task of its own.
+    async fn whole<M: Method, R: Serialize + Send + 'static, F: Future<Output = Result<R>> + Send + 'static>(
+        self,
+        params: Option<&RawValue>,
+        verb: impl FnOnce(M::Params) -> F,
+    ) -> Option<Frame> {
+        match read::<M::Params>(params) {
+            Ok(params) => {
+                let ended = tokio::spawn(verb(params)).await;
+                self.finish(ended.unwrap_or_else(|e| Err(Failure::internal(e.to_string()))))
+            }
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    fn finish<R: Serialize>(self, result: Result<R>) -> Option<Frame> {
+        match result {
+            Ok(result) => self.id.map(|id| reply::success(id, result, self.limit)),
+            Err(failure) => self.fail(&to_rpc(&failure)),
+        }
+    }
+
+    fn fail(self, error: &RpcError) -> Option<Frame> {
+        self.id.map(|id| reply::error(Some(id), error))
+    }
+}
+
+fn read<P: DeserializeOwned>(params: Option<&RawValue>) -> Result<P, RpcError> {
+    let text = params.map_or("{}", RawValue::get);
+    serde_json::from_str(text).map_err(|e| {
+        let reason = e.to_string();
+        // The JSON itself is at fault, not what it says.
+        let code = if e.is_syntax() || e.is_eof() {
+            CODE_PARSE
+        } else if reason.starts_with("duplicate field") || reason.starts_with("number out of range") {
+            CODE_INVALID_REQUEST
+        } else {
+            CODE_INVALID_PARAMS
+        };
+        let failure = Failure::invalid(format!("the parameters cannot be used: {reason}"))
+            .hint("docs/PROTOCOL.md lists what each method takes");
+        RpcError { code, ..to_rpc(&failure) }
+    })
+}
+
+fn check(request: &Request<'_>) -> Result<(), RpcError> {
+    let wrong = |message: &str| RpcError { code: CODE_INVALID_REQUEST, message: message.into(), data: None };
+    if request.jsonrpc != VERSION {
+        return Err(wrong("`jsonrpc` must be \"2.0\""));
+    }
+    if request.id.is_some_and(|id| !is_id(id)) {
+        return Err(wrong("`id` must be a number, a string or null"));
+    }
+    let in_params = || {
+        #[derive(serde::Deserialize)]
+        struct Carried {
+            protocol: Option<u64>,
+        }
+        let text = request.params.map(RawValue::get).filter(|text| text.contains("\"protocol\""))?;
+        serde_json::from_str::<Carried>(text).ok()?.protocol
+    };
+    let protocol = request.protocol.map(u64::from).or_else(in_params);
+    match protocol {
+        Some(protocol) if protocol > u64::from(PROTOCOL) => Err(to_rpc(
+            &Failure::new(
+                ErrorKind::Unsupported,
+                format!("the client speaks protocol {protocol}, this daemon protocol {PROTOCOL}"),
+            )
+            .hint("start the newer daemon: chorusctl daemon restart"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn is_id(id: &RawValue) -> bool {
+    matches!(id.get().as_bytes().first(), Some(b'0'..=b'9' | b'-' | b'"' | b'n'))
+}
+
+fn not_a_request(body: &[u8], error: &serde_json::Error) -> RpcError {
+    let (code, what) =
+        if error.is_data() { (CODE_INVALID_REQUEST, "not a JSON-RPC 2.0 request") } else { (CODE_PARSE, "not JSON") };
+    let batch = body.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'[');
+    let message = if batch && error.is_data() {
+        "batches are not taken; requests on one connection may overlap instead".to_owned()
+    } else {
+        format!("{what}: {error}")
+    };
+    RpcError { code, message, data: None }
+}
+
+fn unknown_method(name: &str) -> RpcError {
+    let shown: String = name.chars().take(80).collect();
+    let failure = Failure::new(ErrorKind::Unsupported, format!("there is no method {shown:?}"));
+    let failure = match nearest(name, METHODS) {
+        Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
+        None => failure.hint("docs/PROTOCOL.md lists the methods"),
+    };
+    RpcError { code: CODE_METHOD_NOT_FOUND, ..to_rpc(&failure) }
+}
+
+/// Sends `progress` notifications for request `id`; only number ids can be named in them.
+fn on_progress(id: Option<&RawValue>, notify: mpsc::Sender<Frame>) -> OnProgress {
+    let id: Option<u64> = id.and_then(|id| id.get().parse().ok());
+    let mut told = 0;
+    Box::new(move |done, total| {
+        // Every hundredth is enough for a bar.
+        if let Some(id) = id
+            && (done - told) * 100 >= total
+        {
+            told = done;
+            let progress = Progress { id, done, total, unit: "bytes".into() };
+            let _ = notify.try_send(reply::notification("progress", progress));
+        }
+    })
+}

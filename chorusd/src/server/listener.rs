@@ -1,0 +1,102 @@
+//! Takes connections: the daemon's own user and root only, and no more than it can hold.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use chorus_proto::{ErrorKind, RpcError};
+use interprocess::local_socket::tokio::{Listener, Stream};
+use interprocess::local_socket::traits::StreamCommon as _;
+use interprocess::local_socket::traits::tokio::Listener as _;
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::connection::serve;
+use super::reply;
+use crate::failure::Failure;
+use crate::ops::Ops;
+
+/// The listening socket and its connections.
+#[derive(Debug)]
+pub struct Server {
+    ops: Arc<Ops>,
+    connections: TaskTracker,
+    stop: CancellationToken,
+}
+
+/// Pause after an accept that failed, for example because no descriptor was free.
+const BREATH: Duration = Duration::from_millis(50);
+
+impl Server {
+    /// A server for `ops` that ends when `stop` is set.
+    #[must_use]
+    pub fn new(ops: Arc<Ops>, stop: CancellationToken) -> Self {
+        Self { ops, connections: TaskTracker::new(), stop }
+    }
+
+    /// Accepts until the stop, then returns; [`Server::drain`] waits for the connections.
+    pub async fn accept(&self, listener: Listener) {
+        let permits = Arc::new(Semaphore::new(self.ops.config.max_connections));
+        let mut next = 0_u64;
+        loop {
+            let stream = tokio::select! {
+                () = self.stop.cancelled() => return,
+                accepted = listener.accept() => match accepted {
+                    Ok(stream) => stream,
+                    Err(e) => {
+                        tracing::warn!("cannot accept a connection: {e}");
+                        tokio::time::sleep(BREATH).await;
+                        continue;
+                    }
+                },
+            };
+            next += 1;
+            if let Err(failure) = may_connect(&stream) {
+                tracing::warn!(%failure, "a connection was refused");
+                self.connections.spawn(refuse(stream, failure));
+                continue;
+            }
+            let Ok(permit) = permits.clone().try_acquire_owned() else {
+                let failure =
+                    Failure::new(ErrorKind::Busy, "too many connections").hint("close some, or raise max_connections");
+                self.connections.spawn(refuse(stream, failure));
+                continue;
+            };
+            let (ops, stop) = (self.ops.clone(), self.stop.clone());
+            self.connections.spawn(async move {
+                ops.connections.fetch_add(1, Ordering::Relaxed);
+                serve(stream, ops.clone(), next, stop).await;
+                ops.connections.fetch_sub(1, Ordering::Relaxed);
+                drop(permit);
+            });
+        }
+    }
+
+    /// Waits until every connection has had its last answer.
+    pub async fn drain(&self) {
+        self.connections.close();
+        self.connections.wait().await;
+    }
+}
+
+/// Authority comes from the kernel, never from what a request says.
+fn may_connect(stream: &Stream) -> Result<(), Failure> {
+    let denied = |why: String| {
+        Failure::new(ErrorKind::Denied, why).hint("only the user that runs the daemon, and root, may connect")
+    };
+    let peer = stream.peer_creds().map_err(|e| denied(format!("who is connecting cannot be told: {e}")))?;
+    match peer.euid() {
+        Some(0) => Ok(()),
+        Some(uid) if uid == rustix::process::geteuid().as_raw() => Ok(()),
+        Some(uid) => Err(denied(format!("user {uid} may not connect"))),
+        None => Err(denied("who is connecting cannot be told".into())),
+    }
+}
+
+/// Says why, and closes.
+async fn refuse(mut stream: Stream, failure: Failure) {
+    let error: RpcError = reply::to_rpc(&failure);
+    let _ = tokio::time::timeout(Duration::from_secs(1), stream.write_all(&reply::error(None, &error))).await;
+}

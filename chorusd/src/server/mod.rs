@@ -1,0 +1,8 @@
+//! The socket as a front door: frames to requests, requests to verbs, answers back. It decides nothing.
+
+mod connection;
+mod dispatch;
+mod listener;
+mod reply;
+
+pub use listener::Server;
