@@ -1,3 +1,4 @@
 //! The Chorus daemon as a library.
 
 pub mod session;
+pub mod summary;
