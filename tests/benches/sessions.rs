@@ -70,7 +70,7 @@ fn show_the_end(client: &mut Client) -> Duration {
     let params = ShowParams { agent: Some("long".into()), last: Some(50), ..Default::default() };
     let (mut shown, mut hello) = (Vec::new(), Vec::new());
     for _ in 0..300 {
-        hello.push(time(|| _ = client.call::<Hello>(&HelloParams {}).expect("hello")));
+        hello.push(time(|| _ = client.call::<Hello>(&HelloParams::default()).expect("hello")));
         shown.push(time(|| assert_eq!(client.call::<Show>(&params).expect("shown").messages.len(), 50)));
     }
     median(shown).saturating_sub(median(hello))

@@ -113,15 +113,18 @@ fn it_may_stop_at_a_message_and_never_parts_a_call_from_its_result() {
     let messages = messages.into_iter().map(|value| serde_json::from_value(value).expect("a message"));
     client.append_all("a", messages.collect());
     client.save("a", "calls");
-    for (at, kept) in [(0, 0), (1, 1), (2, 1), (3, 1), (4, 4), (5, 5), (6, 6), (7, 6), (8, 8), (9, 8), (u64::MAX, 8)] {
+    for (at, kept) in [(1, 1), (2, 1), (3, 1), (4, 4), (5, 5), (6, 6), (7, 6), (8, 8), (9, 8), (u64::MAX, 8)] {
         let back = restore(&mut client, &RestoreParams { at: Some(at), discard: true, ..latest() });
         assert_eq!(back.messages, kept, "--at {at}");
         assert_eq!(client.texts("a").len() as u64, kept, "--at {at}");
     }
+    let nothing = RestoreParams { at: Some(0), discard: true, ..latest() };
+    assert_eq!(kind_of(client.call::<Restore>(&nothing)), ErrorKind::NothingToSave);
+    assert_eq!(client.texts("a").len(), 8, "and the context is as it was");
 }
 
 #[test]
-fn another_agents_session_only_where_that_agent_was_named() {
+fn another_agents_session_only_where_the_agent_was_said() {
     let home = home();
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
@@ -130,13 +133,16 @@ fn another_agents_session_only_where_that_agent_was_named() {
     client.append_all("b", vec![NewMessage::text(Role::User, "b's own")]);
     let other = client.save("b", "of b");
     let id = other.header.id.to_string();
-    let kind = kind_of(client.call::<Restore>(&RestoreParams { session: id.clone(), ..latest() }));
-    assert!([ErrorKind::SessionNotFound, ErrorKind::Denied].contains(&kind), "{kind:?}");
-    assert_eq!(client.texts("a"), Vec::<String>::new());
     chorusctl(&home, ["agent", "use", "a"]).ok();
+    let unsaid = RestoreParams { agent: None, session: id.clone(), ..Default::default() };
+    let kind = kind_of(client.call::<Restore>(&unsaid));
+    assert!([ErrorKind::SessionNotFound, ErrorKind::Denied].contains(&kind), "{kind:?}");
     let said = chorusctl(&home, ["context", "restore", &id]);
     assert!([3, 6].contains(&said.status), "{said:?}");
-    chorusctl(&home, ["--agent", "b", "context", "restore", &id]).ok();
+    assert_eq!(client.texts("a"), Vec::<String>::new());
+    chorusctl(&home, ["--agent", "a", "context", "restore", &id]).ok();
+    assert_eq!(client.texts("a"), ["b's own"]);
+    assert_eq!(client.texts("b"), ["b's own"], "and b goes on as it was");
 }
 
 #[test]

@@ -116,7 +116,7 @@ impl Home {
     pub fn running_pid(&self) -> Option<u32> {
         let mut client = Client::connect(&self.socket()).ok()?;
         client.set_timeout(Some(DEADLINE)).ok()?;
-        client.call::<Hello>(&HelloParams {}).ok().map(|hello| hello.pid)
+        client.call::<Hello>(&HelloParams::default()).ok().map(|hello| hello.pid)
     }
 }
 

@@ -64,7 +64,7 @@ pub fn document() -> Value {
         let shape = defs.entry(&name).or_insert_with(|| schema.clone());
         assert_eq!(*shape, schema, "{name} has one shape in requests and another in answers");
     }
-    json!({
+    sorted(json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Chorus protocol",
         "protocol": PROTOCOL,
@@ -74,5 +74,18 @@ pub fn document() -> Value {
         "message": message,
         "session_header": header,
         "$defs": defs,
-    })
+    }))
+}
+
+/// The same with its keys in alphabetical order, however this build keeps them.
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let mut entries: Vec<_> = map.into_iter().map(|(key, value)| (key, sorted(value))).collect();
+            entries.sort_by(|one, two| one.0.cmp(&two.0));
+            Value::Object(entries.into_iter().collect())
+        }
+        Value::Array(list) => Value::Array(list.into_iter().map(sorted).collect()),
+        other => other,
+    }
 }

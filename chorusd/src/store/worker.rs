@@ -63,6 +63,7 @@ impl Worker {
                 match message {
                     Message::Job(job) => (job(Ok(&conn)).finish)(Ok(())),
                     Message::Close(done) => {
+                        drop(conn);
                         let _ = done.send(());
                         return;
                     }
@@ -238,7 +239,7 @@ mod tests {
     #[tokio::test]
     async fn a_job_that_fails_takes_no_other_with_it() {
         let worker = writer();
-        let (gate, wait) = std::sync::mpsc::channel::<()>();
+        let (gate, wait) = mpsc::channel::<()>();
         // While the first job waits, the others gather into one group.
         let held = worker.submit(move |_| {
             let _ = wait.recv();

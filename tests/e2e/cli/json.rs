@@ -7,7 +7,9 @@ use serde_json::Value;
 use crate::home;
 
 fn keys(value: &Value) -> Vec<&str> {
-    value.as_object().expect("an object").keys().map(String::as_str).collect()
+    let mut keys: Vec<_> = value.as_object().expect("an object").keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    keys
 }
 
 #[test]

@@ -13,9 +13,10 @@ fn what_cannot_be_meant_is_a_usage_error() {
     let home = home();
     let _daemon = Daemon::start(&home);
     chorusctl(&home, ["agent", "init", "a"]).ok();
+    let half = chorusctl(&home, ["agent"]);
+    assert!(half.status == 2 && half.stderr.contains("init"), "half a command shows how it may go on: {half:?}");
     for args in [
         &["nonsense"][..],
-        &["agent"],
         &["agent", "init"],
         &["agent", "init", "b", "--idle-timeout", "soon"],
         &["agent", "init", "Not A Name"],

@@ -1,5 +1,7 @@
 //! config.toml: what cannot be meant is refused before anything is touched.
 
+use chorus_proto::methods::context::{Show, ShowParams};
+use chorus_tests::chat::Chat as _;
 use chorus_tests::{Daemon, Home};
 
 use crate::home;
@@ -66,13 +68,13 @@ fn everything_the_specification_lists_is_accepted() {
 
 #[test]
 fn defaults_are_those_of_new_agents() {
-    use chorus_proto::methods::agent::{Show, ShowParams};
-    use chorus_tests::chat::Chat as _;
     let home = home();
-    let daemon = Daemon::start_with(&home, "[defaults]\nidle_timeout = \"5m\"\nwindow_messages = 7\n");
+    let daemon = Daemon::start_with(&home, "[defaults]\nidle_timeout = \"5m\"\n");
     let mut client = daemon.client();
     client.init("a");
-    let shown = client.call::<Show>(&ShowParams { name: Some("a".into()) }).expect("an agent");
-    assert_eq!(shown.config["window_messages"], 7);
-    assert_eq!(shown.config["idle_timeout"], "5m");
+    client.append("a", "one");
+    let shown = client.call::<Show>(&ShowParams { agent: Some("a".into()), ..Default::default() }).expect("shown");
+    let context = shown.context.expect("a context");
+    let minutes = context.idle_deadline_at.expect("a deadline").duration_since(context.last_activity_at).as_mins();
+    assert!((4..=5).contains(&minutes), "{context:?}");
 }

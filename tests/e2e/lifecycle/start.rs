@@ -14,7 +14,7 @@ use crate::home;
 fn hello_says_who_is_there() {
     let home = home();
     let daemon = Daemon::start(&home);
-    let hello = daemon.client().call::<Hello>(&HelloParams {}).expect("an answer");
+    let hello = daemon.client().call::<Hello>(&HelloParams::default()).expect("an answer");
     assert_eq!((hello.protocol, &*hello.server, hello.pid), (PROTOCOL, "chorusd", daemon.pid));
     assert_eq!(fs::canonicalize(hello.home).expect("the home"), fs::canonicalize(&home.path).expect("the home"));
     assert!(hello.version.split('.').count() >= 3, "{}", hello.version);

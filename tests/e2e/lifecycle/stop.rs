@@ -93,7 +93,7 @@ fn a_stop_can_be_asked_for() {
 #[test]
 fn idle_and_half_done_connections_do_not_hold_up_a_stop() {
     let home = home();
-    let daemon = Daemon::start(&home);
+    let mut daemon = Daemon::start(&home);
     let _quiet = daemon.raw();
     let mut half = daemon.raw();
     half.bytes(&100_u32.to_be_bytes());
@@ -102,8 +102,11 @@ fn idle_and_half_done_connections_do_not_hold_up_a_stop() {
     daemon.client().append("a", &"x".repeat(1024 * 1024));
     deaf.flood(r#"{"jsonrpc":"2.0","id":1,"method":"context.show","params":{"agent":"a"}}"#, 1000);
     let begun = std::time::Instant::now();
-    assert_eq!(daemon.terminate().code(), Some(0));
+    signal(daemon.pid, Signal::TERM);
+    assert_eq!(daemon.wait().code(), Some(0));
     assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
+    let saved = std::fs::read_dir(home.sessions("a")).expect("sessions/").count();
+    assert_eq!(saved, 1, "the context was not saved: {}", daemon.log());
 }
 
 #[test]

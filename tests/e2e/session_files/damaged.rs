@@ -7,7 +7,7 @@ use chorus_proto::methods::context::{Restore, RestoreParams};
 use chorus_proto::methods::session::{Get, GetParams};
 use chorus_proto::{CallError, Client, ErrorKind, NewMessage, Role};
 use chorus_tests::chat::{Chat as _, kind_of};
-use chorus_tests::{Daemon, Home};
+use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 use serde_json::{Value, json};
 
 use crate::home;
@@ -79,9 +79,12 @@ fn an_unreadable_file_is_reported_and_left_as_it_is() {
         let daemon = Daemon::start(&home);
         let mut client = daemon.client();
         assert_contained(&mut client, what);
-        let sessions = client.history("a");
-        let corrupt: Vec<_> = sessions.iter().filter(|session| session.corrupt.is_some()).collect();
-        assert_eq!(corrupt.len(), 1, "{what}: {sessions:?}");
+        // Stock is taken beside the work, soon after the start.
+        let corrupt = wait_until("the file to be listed as corrupt", DEADLINE, || {
+            let found: Vec<_> = client.history("a").into_iter().filter(|session| session.corrupt.is_some()).collect();
+            (!found.is_empty()).then_some(found)
+        });
+        assert_eq!(corrupt.len(), 1, "{what}: {corrupt:?}");
         assert!(!corrupt[0].available && corrupt[0].file_path == path, "{what}: {corrupt:?}");
         assert_eq!(fs::read(&path).expect("the file"), bytes, "{what}: the file was touched");
     }

@@ -16,7 +16,7 @@ fn descriptions() -> Vec<(String, Option<String>)> {
         fixed("Why the import FAILS", "why-the-import-fails"),
         fixed("../../x", "x"),
         fixed("/etc/passwd", "etcpasswd"),
-        fixed("first\nsecond\r\nthird", "firstsecondthird"),
+        fixed("first\nsecond\r\nthird", "first-second-third"),
         fixed("nul\0inside", "nulinside"),
         fixed("a  -  b -- c", "a-b-c"),
         fixed("\u{202e}gnp.exe\u{202c} right to left", "gnpexe-right-to-left"),

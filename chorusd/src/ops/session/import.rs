@@ -144,7 +144,9 @@ async fn keep(ops: &Ops, facts: &Arc<Facts>, imported: Imported) -> Result<Sessi
         Some(id) if ops.store.catalog.session(id).await?.is_none() => id,
         _ => Uuid::new_v4(),
     };
-    let saved_at = about.saved_at.unwrap_or_else(|| ops.clock.now());
+    // A session of Chorus's own keeps its time; a foreign transcript becomes a session now, and is the latest.
+    let own = about.session_id.is_some();
+    let saved_at = about.saved_at.filter(|_| own).unwrap_or_else(|| ops.clock.now());
     let wanted = about.session_id.filter(|name| is_session_id(name)).unwrap_or_else(|| {
         let slug = about.description.as_deref().and_then(slug::of_description).unwrap_or(content_slug);
         slug::session_id(saved_at, &slug)
