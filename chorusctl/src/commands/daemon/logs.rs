@@ -60,7 +60,7 @@ fn home(app: &mut App) -> Result<PathBuf, Failure> {
     let running = connect::reach(&app.places()?.socket, &app.global).ok().flatten();
     if let Some(client) = running {
         app.connected(client);
-        if let Ok(hello) = app.call::<Hello>(&HelloParams {}) {
+        if let Ok(hello) = app.call::<Hello>(&HelloParams::default()) {
             app.disconnect();
             return Ok(hello.home.into());
         }

@@ -30,7 +30,7 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Failure> {
 /// # Errors
 /// Why the daemon does not say.
 pub fn tell(app: &mut App, verb: &str) -> Result<(), Failure> {
-    app.answer::<Hello>(&HelloParams {}, |app, hello| {
+    app.answer::<Hello>(&HelloParams::default(), |app, hello| {
         let line = format!("{verb}: chorusd {}, pid {}", safe::one_line(&hello.version), hello.pid);
         app.out.done(&line)
     })
