@@ -247,7 +247,7 @@ fn on_progress(id: Option<&RawValue>, notify: mpsc::Sender<Frame>) -> OnProgress
     Box::new(move |done, total| {
         // Every hundredth is enough for a bar.
         if let Some(id) = id
-            && (done - told) * 100 >= total
+            && done.saturating_sub(told) * 100 >= total
         {
             told = done;
             let progress = Progress { id, done, total, unit: "bytes".into() };

@@ -63,6 +63,7 @@ impl Worker {
                 match message {
                     Message::Job(job) => (job(Ok(&conn)).finish)(Ok(())),
                     Message::Close(done) => {
+                        drop(conn);
                         let _ = done.send(());
                         return;
                     }

@@ -1,21 +1,13 @@
-//! stand-in until the summary branch is merged
-use chorus_proto::Message;
-#[derive(Debug, Default)]
-pub struct Digest;
-impl Digest {
-    pub fn new() -> Self {
-        Self
-    }
-    pub fn push(&mut self, _m: &Message) {}
-    pub fn indices(total: usize) -> impl Iterator<Item = usize> {
-        0..total.min(300)
-    }
-}
-#[derive(Debug)]
-pub struct Extract {
-    pub title: Option<String>,
-    pub summary: Option<String>,
-}
-pub fn extract(_m: &Digest) -> Extract {
-    Extract { title: None, summary: None }
-}
+//! What a conversation was about, in a few of its own sentences: no model, no network, the same every time.
+
+mod clean;
+mod cues;
+mod digest;
+mod extractive;
+mod fit;
+mod outcome;
+mod request;
+mod sentence;
+
+pub use digest::Digest;
+pub use extractive::{Extract, extract};

@@ -1,0 +1,118 @@
+//! Puts the sentences together.
+
+use std::collections::HashSet;
+
+use chorus_proto::Role;
+
+use super::cues;
+use super::digest::Digest;
+use super::fit::{cut, ended};
+use super::outcome::{left_open, outcome};
+use super::request::{Request, request};
+use super::sentence::Sentence;
+
+/// The longest title, in characters.
+const TITLE: usize = 72;
+/// The longest sentence, in characters.
+const SENTENCE: usize = 220;
+/// With fewer characters than this there is room for more of the request.
+const ROOMY: usize = 300;
+/// The most sentences of a summary.
+const SENTENCES: usize = 4;
+
+/// What a conversation tells about itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Extract {
+    /// One line of at most 72 characters from the first real request.
+    pub title: Option<String>,
+    /// Two to four sentences, or fewer where there are no more.
+    pub summary: Option<String>,
+}
+
+/// Chooses them: what was asked, what was particular about it, how it ended, and what was left open.
+#[must_use]
+pub fn extract(digest: &Digest) -> Extract {
+    let request = request(digest);
+    let asked = request.first.iter().find(|sentence| sentence.words.len() > 1).or(request.first.first());
+    let topic: HashSet<&str> = request.first.iter().flat_map(Sentence::content).collect();
+    let mut chosen = Chosen::default();
+    // In order of importance; the text then follows the conversation.
+    chosen.add(0, asked);
+    chosen.add(3, outcome(digest, &topic).as_ref());
+    chosen.add(4, left_open(digest).as_ref());
+    let (early, later) = details(&request);
+    chosen.add(2, later.iter().copied().find(|sentence| chosen.is_new(sentence)));
+    for detail in early {
+        if chosen.chars() < ROOMY {
+            chosen.add(1, Some(detail));
+        }
+    }
+    let title = asked.map(name).or_else(|| any(digest));
+    Extract { summary: chosen.join(digest.chars()).or_else(|| title.clone()), title }
+}
+
+/// The rest of the first request in order, and the later sentences, the most telling first.
+fn details(request: &Request) -> (Vec<&Sentence>, Vec<&Sentence>) {
+    let early =
+        request.first.iter().filter(|sentence| sentence.weight() > 2.0 && sentence.is_fluent()).take(3).collect();
+    let mut later: Vec<&Sentence> = request
+        .later
+        .iter()
+        .filter(|sentence| !cues::is_reply(&sentence.words) && sentence.weight() > 2.0 && sentence.is_fluent())
+        .collect();
+    // Stable: of equals the earlier one.
+    later.sort_by(|a, b| b.weight().total_cmp(&a.weight()));
+    (early, later)
+}
+
+fn name(sentence: &Sentence) -> String {
+    let text = cues::without_greeting(&sentence.text);
+    cut(text.trim_end_matches(['.', ':', ',', ';', '。', ' ']), TITLE)
+}
+
+/// Whatever was said first, where there is no sentence: a picture of letters, an emoji.
+fn any(digest: &Digest) -> Option<String> {
+    let spoken = |said: &&super::digest::Said| matches!(said.role, Role::User | Role::Assistant);
+    let lines = digest.said().filter(spoken).flat_map(|said| said.text.lines());
+    let line = lines.map(str::trim).find(|line| !line.is_empty())?;
+    Some(cut(line, TITLE))
+}
+
+/// Sentences with their place in the summary.
+#[derive(Default)]
+struct Chosen(Vec<(u8, Sentence)>);
+
+impl Chosen {
+    fn is_new(&self, sentence: &Sentence) -> bool {
+        !self.0.iter().any(|(_, chosen)| sentence.repeats(chosen))
+    }
+
+    fn add(&mut self, place: u8, sentence: Option<&Sentence>) {
+        if let Some(sentence) = sentence.filter(|sentence| self.0.len() < SENTENCES && self.is_new(sentence)) {
+            self.0.push((place, sentence.clone()));
+        }
+    }
+
+    fn chars(&self) -> usize {
+        self.0.iter().map(|(_, sentence)| sentence.text.chars().count()).sum()
+    }
+
+    /// One text of at most `most` characters.
+    fn join(mut self, most: usize) -> Option<String> {
+        self.0.sort_by_key(|(place, _)| *place);
+        let mut text = String::new();
+        for (_, sentence) in &self.0 {
+            if !text.is_empty() && !text.ends_with(['。', '！', '？']) {
+                text.push(' ');
+            }
+            text.push_str(&ended(&cut(cues::without_greeting(&sentence.text), SENTENCE)));
+        }
+        if text.chars().count() > most {
+            text = cut(self.0.first()?.1.text.as_str(), most);
+        }
+        (!text.is_empty()).then_some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! Sentences of a piece of prose, with the words that tell them apart.
+
+use std::collections::HashSet;
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::clean::Unit;
+use super::cues;
+
+/// Bytes after which a sentence is over, whatever its last word is.
+const LONGEST: usize = 1000;
+
+/// One sentence.
+#[derive(Debug, Clone)]
+pub(super) struct Sentence {
+    pub text: String,
+    /// In lower case, in order.
+    pub words: Vec<String>,
+}
+
+impl Sentence {
+    pub fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), words: text.unicode_words().map(str::to_lowercase).collect() }
+    }
+
+    /// The words that carry meaning.
+    pub fn content(&self) -> HashSet<&str> {
+        let words = self.words.iter().map(String::as_str);
+        words.filter(|word| !cues::is_stop_word(word) && word.len() > 1).collect()
+    }
+
+    /// Names, numbers and ids in it.
+    pub fn marks(&self) -> HashSet<&str> {
+        let bare = |token: &'_ str| -> bool { token.contains(|c: char| c.is_ascii_digit()) };
+        let tokens = self
+            .text
+            .split(|c: char| c.is_whitespace() || c == '/')
+            .map(|token| token.trim_matches(|c: char| !c.is_alphanumeric()));
+        let named = |token: &str| token.len() > 2 && token.starts_with(char::is_uppercase);
+        // Every sentence begins with a capital.
+        tokens
+            .enumerate()
+            .filter(|(at, token)| bare(token) || (*at > 0 && named(token)))
+            .map(|(_, token)| token)
+            .collect()
+    }
+
+    /// How much it tells of this conversation alone.
+    pub fn weight(&self) -> f64 {
+        self.marks().len().min(5) as f64 * 0.7 + self.content().len().min(12) as f64 * 0.5
+    }
+
+    /// Whether it reads like speech: no lists of files, no hashes.
+    pub fn is_fluent(&self) -> bool {
+        !self.text.contains(['[', '{', '\\'])
+            && self.text.split_whitespace().all(|token| !token.is_ascii() || token.len() <= 40)
+    }
+
+    /// Whether it adds nothing to another: most of its words are there, and no name or number is new.
+    pub fn repeats(&self, other: &Self) -> bool {
+        let (own, known) = (self.content(), other.content());
+        let shared = own.intersection(&known).count();
+        let new_mark = self.marks().iter().any(|mark| !other.text.contains(mark));
+        self.text == other.text || (!own.is_empty() && shared * 10 >= own.len() * 7 && !new_mark)
+    }
+}
+
+/// The sentences of all pieces, in order.
+pub(super) fn sentences(units: &[Unit]) -> Vec<Sentence> {
+    units.iter().flat_map(|unit| split(&unit.text)).map(|text| Sentence::new(&text)).collect()
+}
+
+/// Splits by the rules of Unicode; what ends in an abbreviation or opens with a number goes on.
+pub(super) fn split(text: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut open = String::new();
+    for mut part in text.split_sentence_bounds() {
+        while let Some(at) = glued(part) {
+            open.push_str(&part[..at]);
+            push(&mut found, &open);
+            open.clear();
+            part = &part[at..];
+        }
+        open.push_str(part);
+        if open.len() > LONGEST || !goes_on(open.trim_end()) {
+            push(&mut found, &open);
+            open.clear();
+        }
+    }
+    push(&mut found, &open);
+    found
+}
+
+fn push(found: &mut Vec<String>, text: &str) {
+    let text = text.trim();
+    if text.chars().any(char::is_alphanumeric) {
+        found.push(text.to_owned());
+    }
+}
+
+/// Where a sentence ends without the space that should follow: `… it works.Then we …`. Names such as `io.Reader` or
+/// `fields.Field` stand alone or go on in another way.
+fn glued(text: &str) -> Option<usize> {
+    text.match_indices('.').map(|(at, _)| at + 1).take(20).find(|end| {
+        let (before, after) = (&text[..end - 1], &text[*end..]);
+        let last = before.rsplit(' ').next().unwrap_or_default();
+        let next = after.split(' ').next().unwrap_or_default();
+        before.split(' ').count() > 3
+            && last.len() > 1
+            && last.bytes().all(|b| b.is_ascii_lowercase())
+            && next.len() < after.len()
+            && next
+                .bytes()
+                .enumerate()
+                .all(|(at, b)| if at == 0 { b.is_ascii_uppercase() } else { b.is_ascii_lowercase() })
+            && !next.is_empty()
+    })
+}
+
+fn goes_on(text: &str) -> bool {
+    let Some(body) = text.strip_suffix('.') else { return false };
+    let last = body.rsplit(|c: char| c.is_whitespace() || c == '(').next().unwrap_or_default();
+    // An initial, an abbreviation, or the number of a point.
+    let initial = last.chars().count() == 1 && last.chars().all(|c| c.is_ascii_uppercase()) && last != "I";
+    let number = last == body && last.len() <= 3 && last.bytes().all(|b| b.is_ascii_digit());
+    initial || number || cues::is_abbreviation(&last.to_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_end_where_a_reader_would_end_them() {
+        assert_eq!(
+            split("Use e.g. Tokio or J. Doe's. Then stop! Really?"),
+            ["Use e.g. Tokio or J. Doe's.", "Then stop!", "Really?"]
+        );
+        assert_eq!(
+            split("It took 3.5 s in v1.2.3 of main.py. Fine."),
+            ["It took 3.5 s in v1.2.3 of main.py.", "Fine."]
+        );
+        assert_eq!(split("请帮我修复登录。现在可以了！谢谢"), ["请帮我修复登录。", "现在可以了！", "谢谢"]);
+        assert_eq!(
+            split("We run it on the server.Then we look at fields.Field and more.py")[0],
+            "We run it on the server."
+        );
+        assert_eq!(split("🎉"), [""; 0]);
+    }
+
+    #[test]
+    fn the_same_in_other_words_is_seen() {
+        let a = Sentence::new("The rounding issue has been fixed in fields.py.");
+        assert!(Sentence::new("Rounding issue fixed in fields.py").repeats(&a));
+        assert!(!Sentence::new("Rounding issue fixed in schema.py and Field").repeats(&a));
+        assert!(!a.repeats(&Sentence::new("The login page is broken.")));
+    }
+}
