@@ -94,10 +94,12 @@ impl Failure {
         self
     }
 
-    /// Puts `place` before what failed.
+    /// Puts `place` before what failed, where it is not named yet.
     #[must_use]
     pub fn at(mut self, place: &str) -> Self {
-        if let Reason::Said { what, .. } = &mut *self.0 {
+        if let Reason::Said { what, .. } = &mut *self.0
+            && !what.contains(place)
+        {
             *what = format!("{place}: {what}").into();
         }
         self

@@ -107,10 +107,18 @@ impl Client {
         let id = self.next_id;
         self.next_id += 1;
         let request = serde_json::to_vec(&RequestOut { jsonrpc: VERSION, id, method, params })?;
-        frame::write(&mut &self.stream, &request, MAX_FRAME)?;
+        // A daemon that takes no more connections says so and closes, perhaps before anything was written here.
+        let unsent = match frame::write(&mut &self.stream, &request, MAX_FRAME) {
+            Ok(()) => None,
+            Err(e) if matches!(e.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => Some(e),
+            Err(e) => return Err(e.into()),
+        };
         loop {
-            if !frame::read(&mut &self.stream, &mut self.body, MAX_FRAME)? {
-                return Err(CallError::Io(io::ErrorKind::UnexpectedEof.into()));
+            match (frame::read(&mut &self.stream, &mut self.body, MAX_FRAME), unsent.is_some()) {
+                (Ok(true), _) => {}
+                (_, true) => return Err(unsent.unwrap_or_else(|| io::ErrorKind::BrokenPipe.into()).into()),
+                (Ok(false), false) => return Err(CallError::Io(io::ErrorKind::UnexpectedEof.into())),
+                (Err(e), false) => return Err(e.into()),
             }
             let incoming: Incoming<'_> = serde_json::from_slice(&self.body)?;
             if incoming.method.as_deref() == Some("progress") {
@@ -129,5 +137,30 @@ impl Client {
                 return Ok(RawValue::from_string(result.to_owned())?);
             }
         }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::methods::daemon::{Hello, HelloParams};
+
+    #[test]
+    fn a_refusal_is_heard_though_the_connection_is_closed() -> io::Result<()> {
+        let path = std::env::temp_dir().join(format!("chorus-proto-{}.sock", uuid::Uuid::new_v4()));
+        let listener = std::os::unix::net::UnixListener::bind(&path)?;
+        let mut client = Client::connect(&path)?;
+        let (mut refused, _) = listener.accept()?;
+        let busy = br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"full","data":{"kind":"busy"}}}"#;
+        frame::write(&mut refused, busy, MAX_FRAME)?;
+        drop(refused);
+        let kind = |answer: Result<_, CallError>| match answer {
+            Err(CallError::Rpc(e)) => Some(e.kind()),
+            _ => None,
+        };
+        assert_eq!(kind(client.call::<Hello>(&HelloParams::default())), Some(ErrorKind::Busy));
+        assert!(matches!(client.call::<Hello>(&HelloParams::default()), Err(CallError::Io(_))));
+        std::fs::remove_file(&path)
     }
 }

@@ -1,1 +1,27 @@
+//! What the end-to-end tests and the benches share: a sealed home, a running daemon, the command line, raw
+//! connections, and waiting for a condition with a deadline.
 
+pub mod chat;
+pub mod ctl;
+pub mod daemon;
+pub mod data;
+pub mod home;
+pub mod import;
+pub mod measure;
+pub mod process;
+pub mod raw;
+pub mod rng;
+pub mod schema;
+pub mod wait;
+
+pub use ctl::Output;
+pub use daemon::Daemon;
+pub use home::{Bins, Home};
+pub use raw::Raw;
+pub use wait::{DEADLINE, wait_until};
+
+/// Says why a test is not run here, and that it was not.
+#[expect(clippy::print_stderr, reason = "the reader of a test run must see what was left out")]
+pub fn skip(why: &str) {
+    eprintln!("skipped: {why}");
+}

@@ -3,26 +3,38 @@
 use chorus_proto::{AgentState, ContextInfo, Session};
 
 use crate::error::Failure;
-use crate::ui::words::{count, tokens};
+use crate::ui::words::{count, count_tokens};
 use crate::ui::{Cell, Out, Style, safe, text};
 
 /// `2026-11-21_before-the-migration (1f3a9c02, 47 messages)`.
 #[must_use]
 pub fn session(out: &Out, session: &Session) -> String {
-    let short = safe::one_line(&session.short_id);
+    let named = name(out, session);
+    format!("{}, {})", named.trim_end_matches(')'), count(session.header.message_count, "message"))
+}
+
+/// `2026-11-21_before-the-migration (1f3a9c02)`.
+#[must_use]
+pub fn name(out: &Out, session: &Session) -> String {
     format!(
-        "{} ({}, {})",
+        "{} ({})",
         out.paint(Style::Strong, &safe::one_line(&session.header.session_id)),
-        out.paint(Style::Id, &short),
-        count(session.header.message_count, "message"),
+        out.paint(Style::Id, &safe::one_line(&session.short_id)),
     )
 }
 
 /// What a session was about, in one line: its description and its summary.
 #[must_use]
 pub fn subject(description: Option<&str>, summary: Option<&str>) -> String {
-    let shown = [description, summary].into_iter().flatten().map(safe::one_line).filter(|text| !text.is_empty());
-    shown.collect::<Vec<_>>().join(" – ")
+    let [description, summary] = [description, summary].map(|text| safe::one_line(text.unwrap_or_default()));
+    // A description that was taken from the summary says nothing new.
+    let told = description.trim_end_matches(['.', '…', '!', '?']);
+    match (description.is_empty(), summary.is_empty()) {
+        (_, true) => description,
+        (true, _) => summary,
+        _ if summary.starts_with(told) => summary,
+        _ => format!("{description} – {summary}"),
+    }
 }
 
 /// A paragraph indented by two, within the terminal; silent when asked to be quiet.
@@ -72,7 +84,7 @@ pub fn state(state: AgentState) -> Cell {
 /// `47 messages, ~12k tokens, 3 unsaved`.
 #[must_use]
 pub fn context(context: &ContextInfo) -> String {
-    let mut told = format!("{}, {} tokens", count(context.messages, "message"), tokens(context.token_estimate));
+    let mut told = format!("{}, {}", count(context.messages, "message"), count_tokens(context.token_estimate));
     match context.unsaved {
         0 if context.messages > 0 => told.push_str(", all saved"),
         0 => {}
@@ -85,4 +97,18 @@ pub fn context(context: &ContextInfo) -> String {
 #[must_use]
 pub fn permissions(permissions: &serde_json::Value) -> String {
     permissions.as_str().map_or_else(|| "custom".to_owned(), safe::one_line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subject_says_nothing_twice() {
+        assert_eq!(subject(Some("before lunch"), Some("We ate.")), "before lunch – We ate.");
+        assert_eq!(subject(Some("We ate…"), Some("We ate. It was good.")), "We ate. It was good.");
+        assert_eq!(subject(Some(" a\nb "), None), "a b");
+        assert_eq!(subject(None, Some("We ate.")), "We ate.");
+        assert_eq!(subject(None, Some(" ")), "");
+    }
 }

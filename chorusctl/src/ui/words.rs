@@ -6,6 +6,12 @@ pub fn count(number: u64, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
+/// `1 token`, `~12k tokens`.
+#[must_use]
+pub fn count_tokens(number: u64) -> String {
+    format!("{} token{}", tokens(number), if number == 1 { "" } else { "s" })
+}
+
 /// A number of tokens, rounded: `950`, `~12k`, `~1.2M`.
 #[must_use]
 pub fn tokens(number: u64) -> String {

@@ -34,13 +34,13 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     let params = ConfigParams { name: args.name, key: args.key.clone(), value: value.map(Value::String) };
     app.answer::<Config>(&params, |app, result| match args.key.as_deref() {
         Some(key) if changed => tell_change(app, key, &result),
-        Some(key) => {
-            let value = result.config.get(key).filter(|value| !value.is_null()).map(show::value_text);
-            match value {
-                Some(value) => writeln!(app.out, "{}", safe::clean(&value)),
-                None => Ok(()),
+        Some(key) => match result.config.get(key).filter(|value| !value.is_null()) {
+            Some(value) => writeln!(app.out, "{}", safe::clean(&show::value_text(value))),
+            None => {
+                app.notes.line(&format!("{key} is not set: the default holds"));
+                Ok(())
             }
-        }
+        },
         None => {
             result.config.iter().try_for_each(|(key, value)| show::field(&mut app.out, key, &show::value_text(value)))
         }

@@ -80,8 +80,12 @@ pub fn field(out: &mut Out, name: &str, value: &str) -> Result<(), Failure> {
     if lines.is_empty() { writeln!(out, "{}", label.trim_end()) } else { Ok(()) }
 }
 
-/// A setting without quotation marks.
+/// A setting without quotation marks; one that is not set says so.
 #[must_use]
 pub fn value_text(value: &serde_json::Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    match value {
+        serde_json::Value::Null => "(not set)".to_owned(),
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
 }

@@ -21,7 +21,7 @@ use crate::ui::words::count;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The message; `-` or nothing reads standard input
-    #[arg(value_name = "TEXT|-")]
+    #[arg(value_name = "TEXT|-", allow_hyphen_values = true)]
     text: Option<String>,
     /// Who says it
     #[arg(long, value_enum, default_value_t, conflicts_with = "jsonl")]
@@ -76,6 +76,10 @@ struct Params<'a> {
 /// Why nothing was added.
 pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     let text = match args.text.filter(|text| text != "-") {
+        Some(text) if looks_like_an_option(&text) => {
+            return Err(Failure::usage(format!("unexpected option {text}"))
+                .hint("chorusctl context append --help; to append just this, pass it on standard input"));
+        }
         Some(text) => text,
         None => standard_input()?,
     };
@@ -90,6 +94,11 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         let line = format!("appended {} ({} in the context)", count(result.appended, "message"), result.messages);
         app.out.done(&line)
     })
+}
+
+/// `- an item` is a message, `--jsnol` a slip.
+fn looks_like_an_option(text: &str) -> bool {
+    text.starts_with('-') && !text.contains(char::is_whitespace)
 }
 
 fn standard_input() -> Result<String, Failure> {

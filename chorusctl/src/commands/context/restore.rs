@@ -37,8 +37,12 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
             let line = format!("the live conversation was saved first: {}", describe::session(&app.out, before));
             app.out.done(&line)?;
         }
-        let session = describe::session(&app.out, &result.session);
-        let line = format!("restored {session}: {} in the context", count(result.messages, "message"));
+        let all = result.session.header.message_count;
+        let how_many = match result.messages {
+            live if live == all => count(live, "message"),
+            live => format!("the first {live} of {all} messages"),
+        };
+        let line = format!("restored {}: {how_many}", describe::name(&app.out, &result.session));
         app.out.done(&line)?;
         describe::paragraph(&mut app.out, result.session.header.summary.as_deref().unwrap_or_default())
     })

@@ -9,7 +9,7 @@ use crate::commands::transcript::{PAGE, Transcript};
 use crate::error::Failure;
 use crate::reply;
 use crate::ui::out::Format;
-use crate::ui::words::{count, tokens};
+use crate::ui::words::{count, count_tokens};
 use crate::ui::{Out, Style, safe};
 
 /// Show a saved conversation
@@ -66,7 +66,7 @@ fn heading(out: &mut Out, session: &Session) -> Result<(), Failure> {
     field(out, "saved", &format!("{saved} ({ago}), {}", header.trigger.as_str()))?;
     field(out, "started", &started)?;
     field(out, "agent", &header.agent_name)?;
-    let size = format!("{}, {} tokens", count(header.message_count, "message"), tokens(header.token_estimate));
+    let size = format!("{}, {}", count(header.message_count, "message"), count_tokens(header.token_estimate));
     field(out, "size", &size)?;
     if let Some(description) = &header.description {
         field(out, "description", description)?;

@@ -166,6 +166,6 @@ mod tests {
             assert!(entry["message"]["role"].is_string() && entry["timestamp"].is_string(), "{line}");
             last = entry["uuid"].clone();
         }
-        assert!(TRANSCRIPT.contains("We keep the old column until the backfill is verified"));
+        assert!(TRANSCRIPT.contains("we keep the old column until the backfill is verified"));
     }
 }

@@ -1,0 +1,114 @@
+//! Durable appends of 1 KB: one client, 64 clients, and contexts of growing length.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use chorus_proto::methods::context::{Append, AppendParams};
+use chorus_proto::{Client, NewMessage, Role};
+use chorus_tests::chat::Chat as _;
+use chorus_tests::measure::{Ratio, median, paired, report, time, undisturbed};
+use chorus_tests::{Daemon, home};
+
+const CLIENTS: usize = 64;
+const LENGTHS: [usize; 5] = [10, 100, 1_000, 10_000, 100_000];
+
+fn message() -> String {
+    "x".repeat(1024)
+}
+
+fn append(client: &mut Client, agent: &str, text: &str) {
+    let params = AppendParams { agent: Some(agent.into()), text: Some(text.into()), ..Default::default() };
+    client.call::<Append>(&params).expect("appended");
+}
+
+/// A file that each write is flushed to, as bare as can be.
+fn log(folder: &Path) -> File {
+    File::options().create(true).append(true).open(folder.join("floor.log")).expect("a file")
+}
+
+fn write(file: &mut File, bytes: &[u8]) {
+    file.write_all(bytes).expect("written");
+    file.sync_data().expect("flushed");
+}
+
+/// One client: the round trip over a bare write and flush of the same bytes.
+fn one_client(daemon: &Daemon, folder: &Path) -> Ratio {
+    let mut client = daemon.client();
+    client.init("one");
+    let (text, mut file) = (message(), log(folder));
+    paired(
+        "append 1 KB, one client",
+        2.0,
+        1000,
+        || time(|| write(&mut file, text.as_bytes())),
+        || time(|| append(&mut client, "one", &text)),
+    )
+}
+
+/// 64 clients: their rate over that of one writer that flushes each time.
+fn many_clients(daemon: &Daemon, folder: &Path) -> (f64, f64) {
+    const EACH: usize = 40;
+    for n in 0..CLIENTS {
+        daemon.client().init(&format!("many-{n}"));
+    }
+    let (text, mut file) = (message(), log(folder));
+    let mut clients: Vec<Client> = (0..CLIENTS).map(|_| daemon.client()).collect();
+    let (mut floor, mut ours) = (Vec::new(), Vec::new());
+    for _ in 0..7 {
+        floor.push(time(|| (0..CLIENTS * EACH / 4).for_each(|_| write(&mut file, text.as_bytes()))));
+        ours.push(time(|| {
+            std::thread::scope(|scope| {
+                for (n, client) in clients.iter_mut().enumerate() {
+                    let text = &text;
+                    scope.spawn(move || (0..EACH).for_each(|_| append(client, &format!("many-{n}"), text)));
+                }
+            });
+        }));
+    }
+    let rate = |count: usize, times: Vec<Duration>| count as f64 / median(times).as_secs_f64();
+    (rate(CLIENTS * EACH / 4, floor), rate(CLIENTS * EACH, ours))
+}
+
+/// The cost of one more message in contexts of growing length.
+fn by_length(daemon: &Daemon) -> Vec<(usize, Duration)> {
+    let (mut client, text) = (daemon.client(), message());
+    for length in LENGTHS {
+        let agent = format!("length-{length}");
+        client.init(&agent);
+        let mut left = length;
+        while left > 0 {
+            let batch = left.min(5000);
+            client.append_all(&agent, (0..batch).map(|_| NewMessage::text(Role::User, &text[..512])).collect());
+            left -= batch;
+        }
+    }
+    let mut times = vec![Vec::new(); LENGTHS.len()];
+    for _ in 0..300 {
+        for (length, times) in LENGTHS.iter().zip(&mut times) {
+            times.push(time(|| append(&mut client, &format!("length-{length}"), &text)));
+        }
+    }
+    LENGTHS.into_iter().zip(times.into_iter().map(median)).collect()
+}
+
+fn main() {
+    let home = home!();
+    undisturbed();
+    let daemon = Daemon::start(&home);
+    report(one_client(&daemon, home.outside()));
+    let (floor, ours) = many_clients(&daemon, home.outside());
+    let verdict = if ours / floor >= 3.0 { "met" } else { "MISSED" };
+    let name = "append 1 KB, 64 clients";
+    report(format_args!(
+        "{name:<44} floor {floor:>8.0}/s  chorus {ours:>8.0}/s  ratio {:>5.2}  target >= 3.00  {verdict}",
+        ours / floor
+    ));
+    let lengths = by_length(&daemon);
+    let first = lengths[0].1;
+    for (length, cost) in lengths {
+        let name = format!("append 1 KB to {length} messages, over 10");
+        report(Ratio { name, floor: first, ours: cost, target: 1.25 });
+    }
+}

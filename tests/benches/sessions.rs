@@ -1,0 +1,98 @@
+//! Save and restore of 10,000 messages, and the end of a context of 100,000.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use chorus_proto::methods::context::{Restore, RestoreParams, Save, SaveParams, Show, ShowParams};
+use chorus_proto::methods::daemon::{Hello, HelloParams};
+use chorus_proto::{Client, Message, NewMessage, Role};
+use chorus_tests::chat::Chat as _;
+use chorus_tests::measure::{Ratio, median, paired, report, time, undisturbed};
+use chorus_tests::{Daemon, home};
+use sha2::{Digest as _, Sha256};
+
+const MESSAGES: usize = 10_000;
+const LONG: usize = 100_000;
+const ROUNDS: usize = 31;
+
+/// A context of `count` messages of a length that is usual in transcripts.
+fn fill(client: &mut Client, agent: &str, count: usize) {
+    client.init(agent);
+    let text = "The nightly import dropped every row whose country was empty, \"quoted\" or not.\n".repeat(6);
+    for batch in 0..count / 1000 {
+        let role = |n: usize| if n.is_multiple_of(2) { Role::User } else { Role::Assistant };
+        let messages = (0..1000).map(|n| NewMessage::text(role(n), format!("{batch} {n} {text}")));
+        client.append_all(agent, messages.collect());
+    }
+}
+
+/// Serialise, hash, write, flush, rename, flush the directory: what no durable save can do without.
+fn bare_save(messages: &[Message], folder: &Path) -> Duration {
+    time(|| {
+        let bytes = serde_json::to_vec(messages).expect("serialises");
+        let digest = Sha256::digest(&bytes);
+        let (temporary, name) = (folder.join("floor.tmp"), folder.join(format!("{:02x}.json", digest[0])));
+        let mut file = File::create(&temporary).expect("a file");
+        file.write_all(&bytes).expect("written");
+        file.sync_data().expect("flushed");
+        fs::rename(&temporary, &name).expect("renamed");
+        File::open(folder).expect("the folder").sync_all().expect("flushed");
+    })
+}
+
+fn save(client: &mut Client) -> Duration {
+    let params = SaveParams { agent: Some("a".into()), description: Some("bench".into()), ..Default::default() };
+    time(|| _ = client.call::<Save>(&params).expect("saved"))
+}
+
+/// Read and parse: what no restore can do without.
+fn bare_restore(path: &str) -> Duration {
+    #[derive(serde::Deserialize)]
+    struct Session {
+        messages: Vec<Message>,
+    }
+    time(|| {
+        let bytes = fs::read(path).expect("the session");
+        let session: Session = serde_json::from_slice(&bytes).expect("a session");
+        assert_eq!(session.messages.len(), MESSAGES);
+    })
+}
+
+fn restore(client: &mut Client, session: &str) -> Duration {
+    let params = RestoreParams { agent: Some("a".into()), session: session.into(), discard: true, at: None };
+    time(|| assert_eq!(client.call::<Restore>(&params).expect("restored").messages, MESSAGES as u64))
+}
+
+/// What the daemon itself needs for the end of a long context: the round trip but for what any round trip takes.
+fn show_the_end(client: &mut Client) -> Duration {
+    let params = ShowParams { agent: Some("long".into()), last: Some(50), ..Default::default() };
+    let (mut shown, mut hello) = (Vec::new(), Vec::new());
+    for _ in 0..300 {
+        hello.push(time(|| _ = client.call::<Hello>(&HelloParams::default()).expect("hello")));
+        shown.push(time(|| assert_eq!(client.call::<Show>(&params).expect("shown").messages.len(), 50)));
+    }
+    median(shown).saturating_sub(median(hello))
+}
+
+fn main() {
+    let home = home!();
+    undisturbed();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    fill(&mut client, "a", MESSAGES);
+    let messages = client.shown("a");
+    let folder = home.outside().join("floor");
+    fs::create_dir(&folder).expect("a folder");
+    report(paired("save 10,000 messages", 1.3, ROUNDS, || bare_save(&messages, &folder), || save(&mut client)));
+
+    let session = client.save("a", "to restore");
+    let id = session.header.id.to_string();
+    let floor = || bare_restore(&session.file_path);
+    report(paired("restore 10,000 messages", 1.3, ROUNDS, floor, || restore(&mut client, &id)));
+
+    fill(&mut client, "long", LONG);
+    let name = "show --last 50 of 100,000, but for a hello".to_owned();
+    report(Ratio { name, floor: Duration::from_millis(2), ours: show_the_end(&mut client), target: 1.0 });
+}

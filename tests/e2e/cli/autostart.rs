@@ -1,0 +1,64 @@
+//! The daemon that a command starts where none runs.
+
+use chorus_tests::ctl::{chorusctl, run};
+use chorus_tests::process::kill;
+use chorus_tests::{DEADLINE, Home, wait_until};
+
+use crate::home;
+
+fn gone(home: &Home, pid: u32) {
+    kill(pid);
+    wait_until("the daemon to be gone", DEADLINE, || home.running_pid().is_none().then_some(()));
+}
+
+#[test]
+fn the_first_command_starts_a_daemon_that_stays() {
+    let home = home();
+    let said = chorusctl(&home, ["--json", "agent", "init", "a"]).json();
+    assert_eq!(said["agent"]["name"], "a");
+    let pid = home.running_pid().expect("it stays");
+    chorusctl(&home, ["context", "append", "one"]).ok();
+    assert_eq!(home.running_pid(), Some(pid), "the same one");
+    gone(&home, pid);
+    let shown = chorusctl(&home, ["--json", "context", "show"]).json();
+    assert_eq!(shown["messages"][0]["content"], "one");
+}
+
+#[test]
+fn it_can_be_forbidden() {
+    let home = home();
+    chorusctl(&home, ["--no-autostart", "agent", "list"]).failed_with_hint(4);
+    assert_eq!(home.running_pid(), None);
+    assert!(!home.path.join("db").exists());
+}
+
+#[test]
+fn several_commands_at_once_start_one() {
+    let home = home();
+    let statuses: Vec<i32> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| chorusctl(&home, ["agent", "list"]).status)).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a command")).collect()
+    });
+    assert_eq!(statuses, [0; 8]);
+    let pid = home.running_pid().expect("a daemon");
+    gone(&home, pid);
+}
+
+#[test]
+fn a_daemon_that_cannot_start_is_a_clear_failure() {
+    let home = home();
+    let mut command = home.command(home.bins.chorusctl);
+    command.env("CHORUSD", home.outside().join("nothing-here")).arg("status");
+    run(command, b"").failed_with_hint(4);
+    home.configure("max_conections = 3\n");
+    let said = chorusctl(&home, ["status"]);
+    assert!(said.failed(4).contains("max_conections"), "it says why: {}", said.stderr);
+}
+
+#[test]
+fn commands_that_only_look_start_nothing() {
+    let home = home();
+    let said = chorusctl(&home, ["daemon", "status"]);
+    assert!([0, 4].contains(&said.status), "{said:?}");
+    assert_eq!(home.running_pid(), None);
+}

@@ -1,0 +1,58 @@
+//! `--json` prints the documented result, one value, and nothing else.
+
+use chorus_tests::Daemon;
+use chorus_tests::ctl::chorusctl;
+use serde_json::Value;
+
+use crate::home;
+
+fn keys(value: &Value) -> Vec<&str> {
+    let mut keys: Vec<_> = value.as_object().expect("an object").keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    keys
+}
+
+#[test]
+fn results_have_the_documented_keys() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    // In order: each step stands on those before it.
+    let story: [(&[&str], &[&str]); 17] = [
+        (&["agent", "init", "a"], &["agent", "revived"]),
+        (&["agent", "list"], &["agents", "chosen"]),
+        (&["agent", "use", "a"], &["agent"]),
+        (&["agent", "show", "a"], &["agent", "config", "sessions"]),
+        (&["agent", "config", "a"], &["agent", "config"]),
+        (&["agent", "config", "a", "idle_timeout", "1h"], &["agent", "config", "old"]),
+        (&["context", "append", "one"], &["appended", "messages"]),
+        (&["context", "show"], &["agent_name", "context", "messages", "next", "working_set"]),
+        (&["context", "save", "words"], &["cleared", "session"]),
+        (&["context", "history"], &["page", "pages", "sessions", "total"]),
+        (&["context", "append", "two"], &["appended", "messages"]),
+        (&["context", "restore", "latest"], &["messages", "saved_first", "session"]),
+        (&["context", "clear", "--yes"], &["discarded", "saved"]),
+        (&["session", "show", "latest"], &["messages", "next", "session"]),
+        (&["status"], &["agents", "daemon", "discord", "models", "tasks"]),
+        (&["agent", "destroy", "a", "--yes"], &["agent", "files", "saved"]),
+        (&["agent", "list", "--all"], &["agents", "chosen"]),
+    ];
+    for (command, expected) in story {
+        let said = chorusctl(&home, ["--json"].iter().chain(command));
+        let stderr = said.stderr.clone();
+        let value = said.json();
+        assert_eq!(keys(&value), expected, "{command:?} {stderr}");
+    }
+}
+
+#[test]
+fn json_may_be_asked_for_in_three_ways() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    chorusctl(&home, ["agent", "init", "a"]).ok();
+    for args in [&["--json", "agent", "list"][..], &["agent", "list", "--json"], &["--format", "json", "agent", "list"]]
+    {
+        assert_eq!(chorusctl(&home, args.iter().copied()).json()["agents"][0]["name"], "a", "{args:?}");
+    }
+    let lines = chorusctl(&home, ["--format", "jsonl", "agent", "list"]).ok();
+    assert!(lines.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{lines}");
+}

@@ -1,0 +1,7 @@
+//! The command line itself: statuses, shapes, pipes, and the daemon it starts.
+
+mod autostart;
+mod json;
+mod pipes;
+mod statuses;
+mod waiting;

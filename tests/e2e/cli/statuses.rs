@@ -1,0 +1,97 @@
+//! Exit statuses, and errors that a person can act on.
+
+use std::fs;
+
+use chorus_tests::Daemon;
+use chorus_tests::chat::Chat as _;
+use chorus_tests::ctl::chorusctl;
+
+use crate::home;
+
+#[test]
+fn what_cannot_be_meant_is_a_usage_error() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    chorusctl(&home, ["agent", "init", "a"]).ok();
+    let half = chorusctl(&home, ["agent"]);
+    assert!(half.status == 2 && half.stderr.contains("init"), "half a command shows how it may go on: {half:?}");
+    for args in [
+        &["nonsense"][..],
+        &["agent", "init"],
+        &["agent", "init", "b", "--idle-timeout", "soon"],
+        &["agent", "init", "Not A Name"],
+        &["context", "append", "x", "--role", "robot"],
+        &["context", "restore"],
+        &["context", "history", "--since", "whenever"],
+        &["context", "history", "--page", "0"],
+        &["context", "show", "--last", "-1"],
+        &["--timeout", "soon", "status"],
+        &["--format", "xml", "status"],
+        &["status", "--colour"],
+    ] {
+        let said = chorusctl(&home, args.iter().copied());
+        assert_eq!((said.status, &*said.stdout), (2, ""), "{args:?}: {}", said.stderr);
+        assert!(said.stderr.contains("error: "), "{args:?}: {}", said.stderr);
+    }
+}
+
+#[test]
+fn help_and_version_need_no_daemon() {
+    let home = home();
+    for args in [&["--help"][..], &["--version"], &["context", "--help"], &["context", "save", "--help"]] {
+        let said = chorusctl(&home, args.iter().copied());
+        assert!(said.status == 0 && !said.stdout.is_empty(), "{args:?}: {said:?}");
+    }
+    assert!(!home.path.exists(), "help made something");
+}
+
+#[test]
+fn each_failure_has_the_status_of_its_kind() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    for (status, args) in [
+        (5, &["context", "save"][..]),
+        (3, &["context", "restore", "latest"]),
+        (3, &["session", "show", "deadbeef"]),
+        (3, &["--agent", "nobody", "context", "show"]),
+        (3, &["status", "nobody"]),
+        (7, &["agent", "init", "a"]),
+        (6, &["context", "clear"]),
+        (6, &["agent", "destroy", "a"]),
+    ] {
+        if status == 6 {
+            client.append("a", "one");
+        }
+        let said = chorusctl(&home, args.iter().copied());
+        said.failed(status);
+        assert!(said.stderr.lines().count() <= 4, "{args:?}: {}", said.stderr);
+    }
+}
+
+#[test]
+fn a_damaged_session_is_a_failure() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "one");
+    let path = client.save("a", "one").file_path;
+    fs::write(&path, "{").expect("damaged");
+    chorusctl(&home, ["context", "restore", "latest"]).failed_with_hint(1);
+}
+
+#[test]
+fn texts_of_the_record_cannot_steer_the_terminal() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "\u{1b}]0;owned\u{7}\u{1b}[2J red \u{9b}31m\u{202e}");
+    client.save("a", "\u{1b}[31mdescription");
+    for args in [&["context", "show"][..], &["context", "history"], &["session", "show", "latest"], &["status"]] {
+        let said = chorusctl(&home, args.iter().copied()).ok();
+        assert!(!said.contains(['\u{1b}', '\u{9b}', '\u{7}']), "{args:?}: {said:?}");
+    }
+}

@@ -1,0 +1,57 @@
+//! `context clear`: says what went, and asks first.
+
+use chorus_proto::Trigger;
+use chorus_proto::methods::context::{Clear, ClearParams};
+use chorus_tests::Daemon;
+use chorus_tests::chat::Chat as _;
+use chorus_tests::ctl::chorusctl;
+
+use crate::home;
+
+#[test]
+fn it_says_how_many_messages_went() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "one");
+    client.append("a", "two");
+    let params = ClearParams { agent: Some("a".into()), save: false };
+    let cleared = client.call::<Clear>(&params).expect("cleared");
+    assert_eq!((cleared.discarded, cleared.saved), (2, None));
+    assert_eq!(client.history("a"), [], "discarded means discarded");
+    let again = client.call::<Clear>(&params).expect("nothing to clear is no error");
+    assert_eq!(again.discarded, 0);
+    client.append("a", "three");
+    daemon.kill9();
+    let daemon = Daemon::start(&home);
+    assert_eq!(daemon.client().texts("a"), ["three"]);
+}
+
+#[test]
+fn it_may_save_first() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "one");
+    let cleared = client.call::<Clear>(&ClearParams { agent: Some("a".into()), save: true }).expect("cleared");
+    let saved = cleared.saved.expect("a session");
+    assert_eq!((saved.header.trigger, saved.header.message_count), (Trigger::ContextClear, 1));
+    assert_eq!(client.texts("a"), Vec::<String>::new());
+    assert_eq!(client.history("a"), [saved]);
+}
+
+#[test]
+fn without_a_terminal_it_wants_a_yes() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "one");
+    chorusctl(&home, ["context", "clear"]).failed_with_hint(6);
+    assert_eq!(client.texts("a"), ["one"]);
+    let said = chorusctl(&home, ["--json", "context", "clear", "--yes"]).json();
+    assert_eq!(said["discarded"], 1);
+    assert_eq!(client.texts("a"), Vec::<String>::new());
+}

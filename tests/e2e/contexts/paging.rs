@@ -1,0 +1,42 @@
+//! Transcripts longer than a frame move in pages.
+
+use chorus_proto::methods::context::{Show, ShowParams};
+use chorus_tests::Daemon;
+use chorus_tests::chat::Chat as _;
+
+use crate::home;
+
+#[test]
+fn a_context_longer_than_a_frame_is_shown_in_pages() {
+    let home = home();
+    let daemon = Daemon::start_with(&home, "max_frame = \"1MiB\"\n");
+    let mut client = daemon.client();
+    client.init("a");
+    let text = |n: usize| format!("{n} {}", "x".repeat(200_000));
+    for n in 0..30 {
+        client.append("a", &text(n));
+    }
+    let whole: Vec<_> = (0..30).map(text).collect();
+    let first = client.call::<Show>(&ShowParams { agent: Some("a".into()), ..Default::default() }).expect("a page");
+    assert!(first.next.is_some(), "6 MB came in one frame of at most 1 MiB");
+    assert!(client.texts("a") == whole);
+    client.save("a", "long");
+    let (session, messages) = client.session("a", "latest");
+    assert_eq!(session.header.message_count, 30);
+    assert!(messages.into_iter().map(|m| m.content).eq(whole));
+}
+
+#[test]
+fn a_reply_never_exceeds_the_frame_even_where_one_message_fills_it() {
+    let home = home();
+    let daemon = Daemon::start_with(&home, "max_frame = \"256KiB\"\n");
+    let mut client = daemon.client();
+    client.init("a");
+    // Just fits as a request; the reply has more around it.
+    for escaped in ["x".repeat(261_000), "\u{1}".repeat(43_000), "y".to_owned()] {
+        client.append("a", &escaped);
+    }
+    assert_eq!(client.texts("a").len(), 3);
+    client.save("a", "wide");
+    assert_eq!(client.session("a", "latest").1.len(), 3);
+}

@@ -1,0 +1,90 @@
+//! The rounds: work, `kill -9` at a random moment, restart, compare.
+
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
+
+use chorus_proto::methods::context;
+use chorus_proto::{CallError, NewMessage, Role};
+use chorus_tests::chat::Chat as _;
+use chorus_tests::rng::{Rng, rounds};
+use chorus_tests::{DEADLINE, Daemon};
+
+use super::oracle::Oracle;
+use super::solo::Solo;
+use crate::home;
+
+const CLIENTS: u64 = 4;
+
+/// Appends to the agent they all share until the daemon is gone; gives how many were acknowledged and sent.
+fn append_to_shared(daemon: &Daemon, client: u64, from: u64, acks: &SyncSender<()>) -> (u64, u64) {
+    let mut connection = daemon.client();
+    let mut next = from;
+    loop {
+        // Two at a time now and then: all or nothing.
+        let many = 1 + next % 2;
+        let messages = (next..next + many).map(|n| NewMessage::text(Role::User, Oracle::text(client, n))).collect();
+        let params = context::AppendParams { agent: Some("shared".into()), messages, ..Default::default() };
+        match connection.call::<context::Append>(&params) {
+            Ok(_) => next += many,
+            Err(CallError::Io(_)) => return (next, next + many),
+            Err(other) => panic!("append: {other}"),
+        }
+        _ = acks.send(());
+    }
+}
+
+/// Waits for `count` acknowledgements and a little longer, so that the kill falls anywhere within a request.
+fn wait_for_acks(acks: &Receiver<()>, count: u64, extra: Duration) {
+    for _ in 0..count {
+        acks.recv_timeout(DEADLINE).expect("an acknowledgement");
+    }
+    let end = std::time::Instant::now() + extra;
+    while std::time::Instant::now() < end {
+        _ = acks.try_recv();
+        std::hint::spin_loop();
+    }
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_doubled_or_reordered() {
+    let home = home();
+    let mut rng = Rng::new(1);
+    let shared = Mutex::new(Oracle::default());
+    let mut solos: Vec<Solo> = (0..CLIENTS).map(|n| Solo::new(format!("solo-{n}"), n)).collect();
+    let mut daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("shared");
+    (0..CLIENTS).for_each(|n| client.init(&format!("solo-{n}")));
+
+    for round in 0..rounds("CHORUS_CRASH_ROUNDS", 10) {
+        let (acks, acknowledged) = sync_channel(100_000);
+        std::thread::scope(|scope| {
+            for n in 0..CLIENTS {
+                let (acks, shared, daemon) = (acks.clone(), &shared, &daemon);
+                scope.spawn(move || {
+                    let from = shared.lock().expect("the oracle").acked(n);
+                    let (acked, sent) = append_to_shared(daemon, n, from, &acks);
+                    shared.lock().expect("the oracle").set(n, acked, sent);
+                });
+            }
+            for solo in &mut solos {
+                let (acks, daemon) = (acks.clone(), &daemon);
+                scope.spawn(move || {
+                    let mut client = daemon.client();
+                    solo.work(&mut client, || _ = acks.send(()));
+                });
+            }
+            wait_for_acks(&acknowledged, 20 + rng.below(200), Duration::from_micros(rng.below(4000)));
+            chorus_tests::process::kill(daemon.pid);
+            // The clients end by themselves; until then their acknowledgements must not fill the channel.
+            drop(acknowledged);
+        });
+        daemon.kill9();
+        daemon = Daemon::start(&home);
+        let mut client = daemon.client();
+        shared.lock().expect("the oracle").compare(&client.texts("shared"));
+        solos.iter_mut().for_each(|solo| solo.compare(&mut client));
+        assert!(!daemon.log().contains("panicked"), "round {round}: {}", daemon.log());
+    }
+}

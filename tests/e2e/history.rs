@@ -1,0 +1,110 @@
+//! `context history`: newest first, page by page.
+
+use chorus_proto::methods::context::{History, HistoryParams, HistoryResult, Save, SaveParams};
+use chorus_proto::{Client, ErrorKind};
+use chorus_tests::Daemon;
+use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::ctl::chorusctl;
+
+use crate::home;
+
+fn history(client: &mut Client, params: HistoryParams) -> HistoryResult {
+    client.call::<History>(&params).expect("the history")
+}
+
+fn of_a() -> HistoryParams {
+    HistoryParams { agent: Some("a".into()), ..Default::default() }
+}
+
+fn names(result: &HistoryResult) -> Vec<&str> {
+    result.sessions.iter().filter_map(|session| session.header.description.as_deref()).collect()
+}
+
+#[test]
+fn ten_to_a_page_newest_first() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "one");
+    for n in 1..=23 {
+        client.save("a", &format!("save {n}"));
+    }
+    let first = history(&mut client, of_a());
+    assert_eq!((first.total, first.page, first.pages, first.sessions.len()), (23, 1, 3, 10));
+    assert_eq!(names(&first)[..2], ["save 23", "save 22"]);
+    let last = history(&mut client, HistoryParams { page: Some(3), ..of_a() });
+    assert_eq!(names(&last), ["save 3", "save 2", "save 1"]);
+    let beyond = history(&mut client, HistoryParams { page: Some(4), ..of_a() });
+    assert_eq!((beyond.sessions.len(), beyond.total), (0, 23));
+    let five = history(&mut client, HistoryParams { page: Some(2), limit: Some(5), ..of_a() });
+    assert_eq!((names(&five)[0], five.pages), ("save 18", 5));
+    for wrong in [HistoryParams { page: Some(0), ..of_a() }, HistoryParams { limit: Some(0), ..of_a() }] {
+        assert_eq!(kind_of(client.call::<History>(&wrong)), ErrorKind::InvalidParams);
+    }
+}
+
+#[test]
+fn it_can_be_narrowed() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    for (agent, tag) in [("a", "red"), ("a", "blue"), ("b", "red")] {
+        if agent == "b" || tag == "red" {
+            client.init(agent);
+        }
+        client.append(agent, "one");
+        let (agent, description) = (Some(agent.into()), Some(format!("{agent} {tag}")));
+        client.call::<Save>(&SaveParams { agent, description, tag: vec![tag.into()], clear: false }).expect("saved");
+    }
+    let tagged = history(&mut client, HistoryParams { tag: Some("red".into()), ..of_a() });
+    assert_eq!(names(&tagged), ["a red"]);
+    let everywhere = HistoryParams { agent: None, all_agents: true, ..Default::default() };
+    assert_eq!(names(&history(&mut client, everywhere.clone())), ["b red", "a blue", "a red"]);
+    let red = HistoryParams { tag: Some("red".into()), ..everywhere };
+    assert_eq!(names(&history(&mut client, red)), ["b red", "a red"]);
+    for since in ["1h", "7d", "1h30m", "2020-01-01"] {
+        let recent = HistoryParams { since: Some(since.into()), ..of_a() };
+        assert_eq!(history(&mut client, recent).total, 2, "{since}");
+    }
+    let future = HistoryParams { since: Some("2999-01-01".into()), ..of_a() };
+    assert_eq!(history(&mut client, future).total, 0);
+    let wrong = HistoryParams { since: Some("whenever".into()), ..of_a() };
+    assert_eq!(kind_of(client.call::<History>(&wrong)), ErrorKind::InvalidParams);
+}
+
+#[test]
+fn the_command_line_lists_what_a_person_needs_to_restore() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    let empty = chorusctl(&home, ["--json", "context", "history"]).json();
+    assert_eq!(empty["total"], 0);
+    client.append("a", "one");
+    let session = client.save("a", "What it was about");
+    let text = chorusctl(&home, ["context", "history"]).ok();
+    assert!(text.contains(&session.short_id) && text.contains("What it was about"), "{text}");
+    let json = chorusctl(&home, ["context", "history", "a", "--json"]).json();
+    assert_eq!(json["sessions"][0]["id"], session.header.id.to_string());
+    let all = chorusctl(&home, ["context", "history", "--all-agents"]).ok();
+    assert!(all.contains(&session.short_id), "{all}");
+}
+
+#[test]
+fn json_lists_are_whole_unless_a_limit_is_given() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "one");
+    for _ in 0..12 {
+        client.save("a", "again");
+    }
+    let count = |args: &[&str]| {
+        let all = [&["--json", "context", "history"], args].concat();
+        chorusctl(&home, all).json()["sessions"].as_array().map(Vec::len)
+    };
+    assert_eq!(count(&[]), Some(12));
+    assert_eq!(count(&["--limit", "5"]), Some(5));
+}

@@ -1,0 +1,7 @@
+//! `session import`: transcripts of other programs become sessions.
+
+mod chorus;
+mod chunks;
+mod claude_code;
+mod openai;
+mod whole;

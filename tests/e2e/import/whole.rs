@@ -1,0 +1,78 @@
+//! What an import as a whole promises, and the command line around it.
+
+use std::fs;
+
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::import::ImportFormat;
+use chorus_tests::Daemon;
+use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::ctl::chorusctl;
+use chorus_tests::import::import;
+
+use crate::home;
+
+#[test]
+fn nothing_readable_is_an_error_and_no_session() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    for (from, text) in [
+        (ImportFormat::Auto, ""),
+        (ImportFormat::Auto, "\n\n"),
+        (ImportFormat::Auto, "nonsense"),
+        (ImportFormat::Auto, "[]"),
+        (ImportFormat::Auto, "{}"),
+        (ImportFormat::Openai, "[{\"role\":\"robot\"}]"),
+        (ImportFormat::Chorus, "{\"schema\":2}"),
+        (ImportFormat::ClaudeCode, "{\"type\":\"summary\",\"summary\":\"x\"}"),
+        (ImportFormat::Auto, "[[[[[["),
+    ] {
+        let kind = kind_of(import(&mut client, "a", from, text, 7));
+        assert!(![ErrorKind::Internal, ErrorKind::Unknown].contains(&kind), "{text}: {kind:?}");
+    }
+    assert_eq!(client.history("a"), []);
+    assert_eq!(fs::read_dir(home.sessions("a")).expect("sessions/").count(), 0, "no files left behind");
+}
+
+#[test]
+fn an_import_leaves_the_live_context_alone_and_can_be_restored() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "live");
+    let text = "{\"role\":\"user\",\"content\":\"imported\"}\n{\"role\":\"assistant\",\"content\":\"yes\"}";
+    import(&mut client, "a", ImportFormat::Auto, text, 10).expect("imported");
+    assert_eq!(client.texts("a"), ["live"]);
+    client.restore("a", "latest");
+    assert_eq!(client.texts("a"), ["imported", "yes"]);
+    daemon.kill9();
+    let daemon = Daemon::start(&home);
+    assert_eq!(daemon.client().texts("a"), ["imported", "yes"]);
+}
+
+#[test]
+fn the_command_line_takes_several_files_and_says_what_it_skipped() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    let (one, two) = (home.outside().join("one.json"), home.outside().join("two.jsonl"));
+    fs::write(&one, r#"[{"role":"user","content":"from one"}]"#).expect("a file");
+    fs::write(&two, "{\"role\":\"user\",\"content\":\"from two\"}\nbroken line\n").expect("a file");
+    let both = [one.to_str().expect("a path"), two.to_str().expect("a path")];
+    let said = chorusctl(&home, ["--json", "session", "import", both[0], both[1]]).json();
+    assert_eq!(said["sessions"].as_array().map(Vec::len), Some(2), "{said}");
+    assert_eq!(said["skipped"][0]["line"], 2);
+    let text = chorusctl(&home, ["session", "import", both[1]]);
+    assert_eq!(text.status, 0);
+    assert!(format!("{}{}", text.stdout, text.stderr).contains("line 2"), "{text:?}");
+    assert_eq!(client.history("a").len(), 3);
+    let missing = home.outside().join("missing.json");
+    chorusctl(&home, ["session", "import", missing.to_str().expect("a path")]).failed(3);
+    fs::write(&two, "nothing\nto\nread\n").expect("a file");
+    let refused = chorusctl(&home, ["session", "import", both[1]]);
+    assert_ne!(refused.status, 0);
+    chorusctl(&home, ["session", "import", "--from", "telepathy", both[0]]).failed(2);
+}

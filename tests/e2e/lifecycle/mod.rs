@@ -1,0 +1,6 @@
+//! Starting and stopping.
+
+mod config;
+mod databases;
+mod start;
+mod stop;

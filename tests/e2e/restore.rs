@@ -1,0 +1,185 @@
+//! `context restore`: the full messages come back, and nothing is lost for it.
+
+use chorus_proto::methods::context::{Restore, RestoreParams, RestoreResult, Show, ShowParams};
+use chorus_proto::{Client, ErrorKind, NewMessage, Role, Trigger};
+use chorus_tests::Daemon;
+use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::ctl::chorusctl;
+use serde_json::json;
+
+use crate::home;
+
+fn latest() -> RestoreParams {
+    RestoreParams { agent: Some("a".into()), session: "latest".into(), ..Default::default() }
+}
+
+fn restore(client: &mut Client, params: &RestoreParams) -> RestoreResult {
+    client.call::<Restore>(params).expect("restored")
+}
+
+#[test]
+fn unsaved_messages_are_saved_first() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "one");
+    let first = client.save("a", "first");
+    client.append("a", "two");
+    let back = client.restore("a", &first.short_id);
+    let saved = back.saved_first.expect("the unsaved message was saved");
+    assert_eq!((saved.header.trigger, saved.header.message_count), (Trigger::Restore, 2));
+    assert_eq!((back.messages, client.texts("a")), (1, vec!["one".to_owned()]));
+    let back = client.restore("a", &first.short_id);
+    assert!(back.saved_first.is_none(), "nothing was unsaved this time");
+    client.restore("a", &saved.short_id);
+    assert_eq!(client.texts("a"), ["one", "two"]);
+}
+
+#[test]
+fn it_may_discard_instead() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "one");
+    client.save("a", "first");
+    client.append("a", "two");
+    let back = restore(&mut client, &RestoreParams { discard: true, ..latest() });
+    assert!(back.saved_first.is_none());
+    assert_eq!(client.history("a").len(), 1);
+    assert_eq!(client.texts("a"), ["one"]);
+}
+
+#[test]
+fn what_goes_on_after_it_has_the_session_as_its_parent() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "one");
+    let first = client.save("a", "first");
+    client.restore("a", "latest");
+    client.append("a", "two");
+    let show = ShowParams { agent: Some("a".into()), ..Default::default() };
+    let context = client.call::<Show>(&show).expect("shown").context.expect("a context");
+    assert_eq!((context.parent_id, context.unsaved), (Some(first.header.id), 1));
+    let second = client.save("a", "second");
+    assert_eq!(second.header.parent_id, Some(first.header.id));
+    assert_eq!(second.header.message_count, 2);
+    assert_eq!(client.session("a", &first.short_id).0, first, "the first is as it was");
+}
+
+#[test]
+fn a_restored_context_survives_crashes() {
+    let home = home();
+    let mut daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    for n in 0..50 {
+        client.append("a", &format!("message {n}"));
+    }
+    client.save("a", "long");
+    client.restore("a", "latest");
+    client.append("a", "after");
+    let texts = client.texts("a");
+    for _ in 0..2 {
+        daemon.kill9();
+        daemon = Daemon::start(&home);
+        assert_eq!(daemon.client().texts("a"), texts);
+    }
+    daemon.client().append("a", "and on");
+    assert_eq!(daemon.client().texts("a").len(), 52);
+}
+
+#[test]
+fn it_may_stop_at_a_message_and_never_parts_a_call_from_its_result() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    let call = |id: &str| json!({"id": id, "name": "bash", "params": {}});
+    let messages = [
+        json!({"role": "user", "content": "u0"}),
+        json!({"role": "assistant", "content": "a1", "tool_calls": [call("c1"), call("c2")]}),
+        json!({"role": "tool_result", "content": "r2", "tool_call_id": "c1"}),
+        json!({"role": "tool_result", "content": "r3", "tool_call_id": "c2"}),
+        json!({"role": "assistant", "content": "a4"}),
+        json!({"role": "user", "content": "u5"}),
+        // The same id again, which is legal in the record.
+        json!({"role": "assistant", "content": "a6", "tool_calls": [call("c1")]}),
+        json!({"role": "tool_result", "content": "r7", "tool_call_id": "c1"}),
+    ];
+    let messages = messages.into_iter().map(|value| serde_json::from_value(value).expect("a message"));
+    client.append_all("a", messages.collect());
+    client.save("a", "calls");
+    for (at, kept) in [(1, 1), (2, 1), (3, 1), (4, 4), (5, 5), (6, 6), (7, 6), (8, 8), (9, 8), (u64::MAX, 8)] {
+        let back = restore(&mut client, &RestoreParams { at: Some(at), discard: true, ..latest() });
+        assert_eq!(back.messages, kept, "--at {at}");
+        assert_eq!(client.texts("a").len() as u64, kept, "--at {at}");
+    }
+    let nothing = RestoreParams { at: Some(0), discard: true, ..latest() };
+    assert_eq!(kind_of(client.call::<Restore>(&nothing)), ErrorKind::NothingToSave);
+    assert_eq!(client.texts("a").len(), 8, "and the context is as it was");
+}
+
+#[test]
+fn another_agents_session_only_where_the_agent_was_said() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.init("b");
+    client.append_all("b", vec![NewMessage::text(Role::User, "b's own")]);
+    let other = client.save("b", "of b");
+    let id = other.header.id.to_string();
+    chorusctl(&home, ["agent", "use", "a"]).ok();
+    let unsaid = RestoreParams { agent: None, session: id.clone(), ..Default::default() };
+    let kind = kind_of(client.call::<Restore>(&unsaid));
+    assert!([ErrorKind::SessionNotFound, ErrorKind::Denied].contains(&kind), "{kind:?}");
+    let said = chorusctl(&home, ["context", "restore", &id]);
+    assert!([3, 6].contains(&said.status), "{said:?}");
+    assert_eq!(client.texts("a"), Vec::<String>::new());
+    chorusctl(&home, ["--agent", "a", "context", "restore", &id]).ok();
+    assert_eq!(client.texts("a"), ["b's own"]);
+    assert_eq!(client.texts("b"), ["b's own"], "and b goes on as it was");
+}
+
+#[test]
+fn the_command_line_tells_what_came_back() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "one");
+    let session = client.save("a", "What it was about");
+    client.append("a", "unsaved");
+    let said = chorusctl(&home, ["--json", "context", "restore", "latest"]).json();
+    assert_eq!((&said["messages"], &said["session"]["id"]), (&json!(1), &json!(session.header.id.to_string())));
+    assert_eq!(said["saved_first"]["trigger"], "restore");
+    chorusctl(&home, ["context", "restore", "nothing-like-it"]).failed_with_hint(3);
+}
+
+#[test]
+fn many_restores_beside_appends_lose_nothing() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "base");
+    let base = client.save("a", "base").short_id;
+    std::thread::scope(|scope| {
+        let (mut restoring, mut appending) = (daemon.client(), daemon.client());
+        scope.spawn(move || (0..20).for_each(|_| _ = restoring.restore("a", &base)));
+        scope.spawn(move || (0..100).for_each(|n| _ = appending.append("a", &format!("m{n}"))));
+    });
+    client.save("a", "the end");
+    let mut seen: Vec<String> = Vec::new();
+    for session in client.history("a") {
+        let (_, messages) = client.session("a", &session.header.id.to_string());
+        seen.extend(messages.into_iter().map(|message| message.content));
+    }
+    for n in 0..100 {
+        assert!(seen.contains(&format!("m{n}")), "m{n} was acknowledged and is in no session");
+    }
+}

@@ -1,0 +1,65 @@
+//! P12: one daemon per home.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use chorus_tests::process::{kill, wait};
+use chorus_tests::rng::rounds;
+use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
+
+use crate::home;
+
+const STARTS: usize = 50;
+
+/// Starts `STARTS` daemons at once and gives the one that stays, after all others have ended as they should.
+fn race(home: &Home) -> Child {
+    let start = || {
+        let log = File::options().create(true).append(true).open(home.outside().join("race.err")).expect("a log");
+        let mut command = home.command(home.bins.chorusd);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn().expect("chorusd starts")
+    };
+    let mut running: Vec<Child> = (0..STARTS).map(|_| start()).collect();
+    let mut ended = Vec::new();
+    wait_until("all starts but one to end", DEADLINE * 3, || {
+        running.retain_mut(|child| match child.try_wait().expect("a child to ask") {
+            Some(status) => {
+                ended.push((status, child.stdout.take()));
+                false
+            }
+            None => true,
+        });
+        (running.len() <= 1).then_some(())
+    });
+    for (status, stdout) in ended {
+        let mut said = String::new();
+        stdout.expect("a pipe").read_to_string(&mut said).expect("its output");
+        assert_eq!((status.code(), said.contains("ready")), (Some(7), false), "{status}: {said}");
+    }
+    running.pop().expect("one winner")
+}
+
+#[test]
+fn of_fifty_starts_at_once_exactly_one_wins() {
+    for _ in 0..rounds("CHORUS_RACE_ROUNDS", 3) {
+        let home = home();
+        let mut winner = race(&home);
+        let pid = wait_until("the winner to answer", DEADLINE, || home.running_pid());
+        assert_eq!(pid, winner.id());
+        kill(pid);
+        wait(&mut winner, "the winner");
+    }
+}
+
+#[test]
+fn after_a_kill_the_next_start_is_ready_within_a_second() {
+    let home = home();
+    for _ in 0..5 {
+        let begun = Instant::now();
+        let daemon = Daemon::start(&home);
+        let took = begun.elapsed();
+        assert!(took < Duration::from_secs(1), "ready after {took:?}");
+        daemon.kill9();
+    }
+}

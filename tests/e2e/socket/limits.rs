@@ -1,0 +1,101 @@
+//! Too many, too much, or gone too early: a client harms itself only.
+
+use chorus_tests::chat::Chat as _;
+use chorus_tests::ctl::chorusctl;
+use chorus_tests::{DEADLINE, Daemon, Home, Raw, wait_until};
+use serde_json::{Value, json};
+
+use crate::home;
+
+/// A connection that was counted, once there is room for it.
+fn counted(daemon: &Daemon) -> Raw {
+    wait_until("room for one more connection", DEADLINE, || {
+        let mut raw = daemon.raw();
+        let answer = raw.call("hello", json!({}));
+        answer["result"].is_object().then_some(raw)
+    })
+}
+
+fn full(home: &Home) -> (Daemon, Vec<Raw>) {
+    let daemon = Daemon::start_with(home, "max_connections = 4\n");
+    let held = (0..4).map(|_| counted(&daemon)).collect();
+    (daemon, held)
+}
+
+fn refused(answer: &Value) {
+    assert_eq!(answer["error"]["data"]["kind"], "busy", "{answer}");
+}
+
+#[test]
+fn connections_past_the_limit_are_told_busy_and_the_others_go_on() {
+    let home = home();
+    let (daemon, mut held) = full(&home);
+    for _ in 0..20 {
+        let mut over = daemon.raw();
+        refused(&over.call("hello", json!({})));
+        assert!(over.is_closed());
+    }
+    held.iter_mut().for_each(Raw::hello);
+    held.pop();
+    counted(&daemon).hello();
+}
+
+#[test]
+fn the_command_line_says_busy_too() {
+    let home = home();
+    let (_daemon, _held) = full(&home);
+    let said = chorusctl(&home, ["--no-autostart", "status"]);
+    said.failed_with_hint(7);
+}
+
+#[test]
+fn five_hundred_connections_are_no_trouble() {
+    let home = home();
+    let mut daemon = Daemon::start_with(&home, "max_connections = 100\n");
+    let mut all: Vec<Raw> = (0..500).map(|_| daemon.raw()).collect();
+    let busy = all
+        .iter_mut()
+        .map(|raw| raw.call("hello", json!({})))
+        .filter(|answer| answer["error"]["data"]["kind"] == "busy")
+        .count();
+    assert!((400..=401).contains(&busy), "{busy} of 500 were refused at a limit of 100");
+    drop(all);
+    counted(&daemon).hello();
+    daemon.assert_alive();
+}
+
+#[test]
+fn a_client_that_leaves_in_mid_reply_harms_nobody() {
+    let home = home();
+    let mut daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    for _ in 0..4 {
+        client.append("a", &"x".repeat(2 * 1024 * 1024));
+    }
+    for _ in 0..20 {
+        let mut raw = daemon.raw();
+        raw.frame(json!({"jsonrpc": "2.0", "id": 1, "method": "context.show", "params": {"agent": "a"}}).to_string());
+    }
+    assert_eq!(client.texts("a").len(), 4);
+    daemon.assert_alive();
+}
+
+#[test]
+fn a_client_that_never_reads_harms_nobody() {
+    let home = home();
+    let mut daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", &"x".repeat(1024 * 1024));
+    let before = daemon.rss();
+    let mut deaf = daemon.raw();
+    let ask = json!({"jsonrpc": "2.0", "id": 1, "method": "context.show", "params": {"agent": "a"}}).to_string();
+    // As many as fit into the socket: the daemon must not read on while its answers are not taken.
+    deaf.flood(&ask, 5000);
+    client.append("a", "beside it");
+    let growth = daemon.rss().saturating_sub(before);
+    assert!(growth < 128 * 1024 * 1024, "{growth} bytes for answers that nobody reads");
+    drop(deaf);
+    daemon.assert_alive();
+}

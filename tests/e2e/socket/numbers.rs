@@ -1,0 +1,89 @@
+//! Numbers at and past the edges.
+
+use chorus_tests::Daemon;
+use serde_json::json;
+
+use crate::home;
+
+#[test]
+fn numbers_out_of_range_are_refused() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut raw = daemon.raw();
+    raw.call("agent.init", json!({"name": "a"}));
+    for number in ["1e400", "-1", "18446744073709551616", "1.5", "1e1000000000", "-9223372036854775809"] {
+        for key in ["last", "offset", "limit"] {
+            let answer = raw.ask(format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"context.show","params":{{"agent":"a","{key}":{number}}}}}"#
+            ));
+            let code = answer["error"]["code"].as_i64().expect("an error");
+            assert!([-32700, -32600, -32602].contains(&code), "{key} {number}: {answer}");
+        }
+    }
+    raw.hello();
+}
+
+#[test]
+fn large_numbers_within_range_mean_what_they_say() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut raw = daemon.raw();
+    raw.call("agent.init", json!({"name": "a"}));
+    raw.call("context.append", json!({"agent": "a", "text": "one"}));
+    raw.call("context.append", json!({"agent": "a", "text": "two"}));
+    raw.call("context.save", json!({"agent": "a"}));
+    for number in ["9223372036854775807", "9223372036854775808", "18446744073709551615"] {
+        for (method, params, expected) in [
+            ("context.show", format!(r#""last":{number}"#), 2),
+            ("context.show", format!(r#""limit":{number}"#), 2),
+            ("context.show", format!(r#""offset":{number}"#), 0),
+            ("session.get", format!(r#""session":"latest","limit":{number}"#), 2),
+            ("session.get", format!(r#""session":"latest","offset":{number}"#), 0),
+        ] {
+            let answer =
+                raw.ask(format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"agent":"a",{params}}}}}"#));
+            let found = answer["result"]["messages"].as_array().map(Vec::len);
+            assert_eq!(found, Some(expected), "{method} {params}: {answer}");
+        }
+        let page = raw.ask(format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"context.history","params":{{"agent":"a","page":{number}}}}}"#
+        ));
+        assert!(page["error"].is_object() || page["result"]["sessions"] == json!([]), "{page}");
+    }
+    raw.hello();
+}
+
+#[test]
+fn an_id_comes_back_as_it_was_written() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut raw = daemon.raw();
+    for id in ["9223372036854775808", "1e400", "-7", "1.0", "\"\"", "\"\\u00e9\"", "12345678901234567890123"] {
+        raw.frame(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"hello"}}"#));
+        let answer = String::from_utf8(raw.receive().expect("an answer")).expect("UTF-8");
+        assert!(answer.contains(&format!(r#""id":{id}"#)), "{id}: {answer}");
+    }
+}
+
+/// Tool arguments are kept digit for digit, whatever a float would make of them.
+#[test]
+fn numbers_in_tool_arguments_are_kept_digit_for_digit() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut raw = daemon.raw();
+    raw.call("agent.init", json!({"name": "a"}));
+    let params = r#"{"a":1.10,"b":1e400,"c":12345678901234567890123,"d":-0,"a":2,"e":1E+2,"f":{ "g" : [] }}"#;
+    let answer = raw.ask(format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"context.append","params":{{"agent":"a","messages":[{{"role":"assistant","content":"","tool_calls":[{{"id":"c","name":"t","params":{params}}}]}}]}}}}"#
+    ));
+    assert_eq!(answer["result"]["appended"], 1, "{answer}");
+    let mut shown = || {
+        raw.frame(r#"{"jsonrpc":"2.0","id":1,"method":"context.show","params":{"agent":"a"}}"#);
+        String::from_utf8(raw.receive().expect("an answer")).expect("UTF-8")
+    };
+    assert!(shown().contains(params), "{}", shown());
+    let mut other = daemon.raw();
+    other.call("context.save", json!({"agent": "a", "clear": true}));
+    other.call("context.restore", json!({"agent": "a", "session": "latest"}));
+    assert!(shown().contains(params), "after a restore: {}", shown());
+}

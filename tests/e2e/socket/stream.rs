@@ -1,0 +1,116 @@
+//! Bytes that are no good frames.
+
+use std::time::{Duration, Instant};
+
+use chorus_tests::Daemon;
+use serde_json::Value;
+
+use crate::home;
+
+fn is_error(answer: &Value, codes: &[i64]) {
+    let code = answer["error"]["code"].as_i64().expect("an error");
+    assert!(codes.contains(&code), "{answer}");
+}
+
+#[test]
+fn an_empty_frame_is_an_error_and_the_connection_goes_on() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut raw = daemon.raw();
+    let answer = raw.ask("");
+    is_error(&answer, &[-32700, -32600]);
+    assert_eq!(answer["id"], Value::Null);
+    raw.hello();
+}
+
+#[test]
+fn too_long_a_frame_is_an_error_and_the_end() {
+    let home = home();
+    let mut daemon = Daemon::start(&home);
+    for length in [u32::MAX, 16 * 1024 * 1024 + 1] {
+        let mut raw = daemon.raw();
+        raw.bytes(&length.to_be_bytes());
+        let answer = raw.receive_json();
+        assert_eq!(answer["error"]["data"]["kind"], "frame_too_long", "{answer}");
+        assert!(raw.is_closed());
+    }
+    daemon.assert_alive();
+}
+
+#[test]
+fn the_limit_of_a_frame_can_be_set() {
+    let home = home();
+    let daemon = Daemon::start_with(&home, "max_frame = \"64KiB\"\n");
+    let mut raw = daemon.raw();
+    raw.bytes(&(64 * 1024 + 1_u32).to_be_bytes());
+    assert_eq!(raw.receive_json()["error"]["data"]["kind"], "frame_too_long");
+    assert!(raw.is_closed());
+}
+
+#[test]
+fn a_frame_cut_short_harms_nobody() {
+    let home = home();
+    let mut daemon = Daemon::start(&home);
+    let mut beside = daemon.raw();
+    let mut cut = daemon.raw();
+    cut.bytes(&100_u32.to_be_bytes());
+    cut.bytes(b"{\"jsonrpc\"");
+    cut.finish();
+    assert!(cut.is_closed());
+    beside.hello();
+    daemon.assert_alive();
+}
+
+#[test]
+fn silence_after_a_header_ends_the_connection_and_silence_before_one_does_not() {
+    let home = home();
+    let daemon = Daemon::start_with(&home, "frame_timeout = \"300ms\"\n");
+    let mut quiet = daemon.raw();
+    let mut header_only = daemon.raw();
+    let mut half = daemon.raw();
+    let begun = Instant::now();
+    header_only.bytes(&50_u32.to_be_bytes());
+    half.bytes(&[0, 0]);
+    assert!(header_only.is_closed());
+    assert!(half.is_closed());
+    let waited = begun.elapsed();
+    assert!(waited >= Duration::from_millis(250), "closed after {waited:?} already");
+    assert!(waited < Duration::from_secs(4), "closed only after {waited:?}");
+    // This one has been silent for just as long, but owes nothing.
+    quiet.hello();
+}
+
+#[test]
+fn a_frame_may_come_byte_by_byte() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut raw = daemon.raw();
+    let body = br#"{"jsonrpc":"2.0","id":"slow","method":"hello"}"#;
+    let frame = [&(body.len() as u32).to_be_bytes()[..], body].concat();
+    for byte in frame {
+        raw.bytes(&[byte]);
+    }
+    let answer = raw.receive_json();
+    assert_eq!(answer["id"], "slow");
+    assert_eq!(answer["result"]["server"], "chorusd");
+}
+
+#[test]
+fn what_is_not_utf8_or_not_json_is_an_error_and_the_connection_goes_on() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut raw = daemon.raw();
+    let bad: [&[u8]; 7] = [
+        b"\xff\xfe",
+        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xc3\x28\"}",
+        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hello\"",
+        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hello\"} trailing",
+        b"\0\0\0\0",
+        b"nonsense",
+        b"\xef\xbb\xbf{}",
+    ];
+    for body in bad {
+        is_error(&raw.ask(body), &[-32700, -32600]);
+        raw.hello();
+    }
+}

@@ -1,0 +1,105 @@
+//! The command line, run to its end.
+
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::home::Home;
+use crate::wait::{DEADLINE, wait_until};
+
+/// What a command said and how it ended.
+#[derive(Debug)]
+pub struct Output {
+    pub status: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// Runs `chorusctl` with nothing on its standard input.
+///
+/// # Panics
+/// Where it does not end in time.
+pub fn chorusctl<S: AsRef<OsStr>>(home: &Home, args: impl IntoIterator<Item = S>) -> Output {
+    chorusctl_with(home, args, b"")
+}
+
+/// Runs `chorusctl` with `stdin`.
+///
+/// # Panics
+/// Where it does not end in time.
+pub fn chorusctl_with<S: AsRef<OsStr>>(home: &Home, args: impl IntoIterator<Item = S>, stdin: &[u8]) -> Output {
+    let mut command = home.command(home.bins.chorusctl);
+    command.args(args);
+    run(command, stdin)
+}
+
+/// Runs any command with `stdin`.
+///
+/// # Panics
+/// Where it does not end in time.
+pub fn run(mut command: Command, stdin: &[u8]) -> Output {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    let mut pipe = child.stdin.take().expect("a pipe");
+    let stdin = stdin.to_vec();
+    // A command that does not read its input closes it, which is its right.
+    let writer = std::thread::spawn(move || _ = pipe.write_all(&stdin));
+    let pid = child.id();
+    let reader = std::thread::spawn(move || child.wait_with_output().expect("its output"));
+    let what = format!("{command:?} (pid {pid}) to end");
+    wait_until(&what, DEADLINE * 3, || reader.is_finished().then_some(()));
+    let output = reader.join().expect("the reader");
+    writer.join().expect("the writer");
+    Output {
+        status: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).expect("UTF-8 on stdout"),
+        stderr: String::from_utf8(output.stderr).expect("UTF-8 on stderr"),
+    }
+}
+
+impl Output {
+    /// Standard output of a command that must have succeeded.
+    ///
+    /// # Panics
+    /// Where it did not.
+    pub fn ok(self) -> String {
+        assert_eq!(self.status, 0, "{}{}", self.stdout, self.stderr);
+        self.stdout
+    }
+
+    /// The JSON of a command that must have succeeded.
+    ///
+    /// # Panics
+    /// Where it did not, or where standard output is not one JSON value.
+    #[must_use]
+    pub fn json(self) -> Value {
+        serde_json::from_str(&self.ok()).expect("one JSON value")
+    }
+
+    /// Checks a failure: its status, an `error:` line, and nothing on standard output.
+    ///
+    /// # Panics
+    /// Where it is another.
+    pub fn failed(&self, status: i32) -> &str {
+        assert_eq!(self.status, status, "{}{}", self.stdout, self.stderr);
+        assert!(self.stderr.lines().any(|line| line.starts_with("error: ")), "no error line: {}", self.stderr);
+        assert_eq!(self.stdout, "", "a failure prints no result");
+        &self.stderr
+    }
+
+    /// The same, and there is a hint.
+    ///
+    /// # Panics
+    /// Where there is none.
+    pub fn failed_with_hint(&self, status: i32) -> &str {
+        let said = self.failed(status);
+        assert!(said.lines().any(|line| line.starts_with("hint: ")), "no hint: {said}");
+        said
+    }
+}

@@ -1,0 +1,133 @@
+//! A home of its own for each test, in an environment that nothing leaks into.
+
+use std::fs;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use chorus_proto::Client;
+use chorus_proto::methods::daemon::{Hello, HelloParams};
+use tempfile::TempDir;
+
+use crate::process;
+use crate::wait::{DEADLINE, wait_until};
+
+/// The binaries under test.
+#[derive(Debug, Clone, Copy)]
+pub struct Bins {
+    pub chorusd: &'static str,
+    pub chorusctl: &'static str,
+}
+
+/// An empty home around the binaries of the package: only its tests and benches know where they are.
+#[macro_export]
+macro_rules! home {
+    () => {
+        $crate::Home::new($crate::Bins {
+            chorusd: env!("CARGO_BIN_EXE_chorusd-e2e"),
+            chorusctl: env!("CARGO_BIN_EXE_chorusctl-e2e"),
+        })
+    };
+}
+
+/// A temporary directory with a `CHORUS_HOME` and a user's `HOME` in it. What still runs there ends with it.
+#[derive(Debug)]
+pub struct Home {
+    pub bins: Bins,
+    /// `CHORUS_HOME`.
+    pub path: PathBuf,
+    /// `HOME`, and the directory commands run in.
+    pub user: PathBuf,
+    folder: TempDir,
+}
+
+impl Home {
+    /// An empty home. `CHORUS_HOME` does not exist yet: the daemon makes it.
+    ///
+    /// # Panics
+    /// Where no temporary directory can be made.
+    #[must_use]
+    pub fn new(bins: Bins) -> Self {
+        let folder = tempfile::Builder::new().prefix("chorus").tempdir().expect("a temporary directory");
+        let (path, user) = (folder.path().join("home"), folder.path().join("user"));
+        fs::create_dir(&user).expect("a user directory");
+        Self { bins, path, user, folder }
+    }
+
+    /// The directory around it all, for things that are not Chorus's.
+    #[must_use]
+    pub fn outside(&self) -> &Path {
+        self.folder.path()
+    }
+
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.path.join("run/chorusd.sock")
+    }
+
+    #[must_use]
+    pub fn agent(&self, name: &str) -> PathBuf {
+        self.path.join("agents").join(name)
+    }
+
+    #[must_use]
+    pub fn sessions(&self, agent: &str) -> PathBuf {
+        self.agent(agent).join("sessions")
+    }
+
+    /// Makes `CHORUS_HOME` as the daemon would, before the daemon does.
+    ///
+    /// # Panics
+    /// Where it cannot be made.
+    pub fn make(&self) {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.path).expect("CHORUS_HOME");
+    }
+
+    /// Writes config.toml.
+    ///
+    /// # Panics
+    /// Where it cannot be written.
+    pub fn configure(&self, config: &str) {
+        self.make();
+        let file = self.path.join("config.toml");
+        fs::write(&file, config).expect("config.toml");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("its mode");
+    }
+
+    /// `program` in the sealed environment: of the caller's only PATH is left.
+    #[must_use]
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", &self.user)
+            .env("CHORUS_HOME", &self.path)
+            .env("CHORUSD", self.bins.chorusd)
+            .env("TZ", "UTC")
+            .env("LANG", "C.UTF-8")
+            .env("NO_COLOR", "1")
+            .current_dir(&self.user);
+        command
+    }
+
+    /// The pid of whatever daemon answers on the socket.
+    #[must_use]
+    pub fn running_pid(&self) -> Option<u32> {
+        let mut client = Client::connect(&self.socket()).ok()?;
+        client.set_timeout(Some(DEADLINE)).ok()?;
+        client.call::<Hello>(&HelloParams::default()).ok().map(|hello| hello.pid)
+    }
+}
+
+impl Drop for Home {
+    /// A daemon that a command started by itself has no other owner.
+    fn drop(&mut self) {
+        if let Some(pid) = self.running_pid() {
+            process::kill(pid);
+            if !std::thread::panicking() {
+                wait_until("the last daemon to end", DEADLINE, || (!process::is_running(pid)).then_some(()));
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Measuring against a floor: what the machine itself needs for the same work, in the same minutes.
+//!
+//! Floor and Chorus take turns, so that whatever else the machine does falls on both; what counts is the ratio of
+//! the two medians.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// How long `work` takes.
+pub fn time(work: impl FnOnce()) -> Duration {
+    let begun = Instant::now();
+    work();
+    begun.elapsed()
+}
+
+/// The middle of `times`.
+///
+/// # Panics
+/// Where there are none.
+#[must_use]
+pub fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+/// The time of Chorus over that of its floor.
+#[derive(Debug, Clone)]
+pub struct Ratio {
+    pub name: String,
+    pub floor: Duration,
+    pub ours: Duration,
+    /// The most that is promised.
+    pub target: f64,
+}
+
+impl Ratio {
+    #[must_use]
+    pub fn value(&self) -> f64 {
+        self.ours.as_secs_f64() / self.floor.as_secs_f64()
+    }
+}
+
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verdict = if self.value() <= self.target { "met" } else { "MISSED" };
+        write!(
+            f,
+            "{:<44} floor {:>10.3?}  chorus {:>10.3?}  ratio {:>5.2}  target {:.2}  {verdict}",
+            self.name,
+            self.floor,
+            self.ours,
+            self.value(),
+            self.target
+        )
+    }
+}
+
+/// Runs `floor` and `ours` in turn, `rounds` times each after a few to warm up. Each says how long it took, so that
+/// it may prepare something first.
+pub fn paired(
+    name: impl Into<String>,
+    target: f64,
+    rounds: usize,
+    mut floor: impl FnMut() -> Duration,
+    mut ours: impl FnMut() -> Duration,
+) -> Ratio {
+    for _ in 0..rounds.div_ceil(10) {
+        floor();
+        ours();
+    }
+    let (floor, ours) = (0..rounds).map(|_| (floor(), ours())).unzip();
+    Ratio { name: name.into(), floor: median(floor), ours: median(ours), target }
+}
+
+/// Prints a line of the report.
+#[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
+pub fn report(line: impl fmt::Display) {
+    println!("{line}");
+}
+
+/// Asks for the scheduler that lets nothing else run in between, for this process and all it starts.
+pub fn undisturbed() {
+    let pid = std::process::id().to_string();
+    let chrt = std::process::Command::new("chrt").args(["-f", "-p", "20", &pid]).output();
+    if chrt.is_ok_and(|done| done.status.success()) {
+        report("(under chrt -f 20)");
+    }
+}

@@ -1,0 +1,66 @@
+//! Processes by their pid.
+
+use std::fs;
+use std::process::{Child, ExitStatus};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::wait::{DEADLINE, wait_until};
+
+/// `kill -9`. A process that is gone already is fine.
+pub fn kill(pid: u32) {
+    signal(pid, Signal::KILL);
+}
+
+/// Sends `what` to `pid`. A process that is gone already is fine.
+pub fn signal(pid: u32, what: Signal) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        _ = kill_process(pid, what);
+    }
+}
+
+/// Whether `pid` is there and not a zombie.
+#[must_use]
+pub fn is_running(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
+        let state = stat.rsplit(')').next().and_then(|rest| rest.trim_start().chars().next());
+        !matches!(state, Some('Z' | 'X'))
+    })
+}
+
+/// Resident memory of `pid` in bytes.
+///
+/// # Panics
+/// Where the process is not there.
+#[must_use]
+pub fn rss(pid: u32) -> u64 {
+    memory(pid, "VmRSS:")
+}
+
+/// The most resident memory `pid` ever had, in bytes.
+///
+/// # Panics
+/// Where the process is not there.
+#[must_use]
+pub fn peak_rss(pid: u32) -> u64 {
+    memory(pid, "VmHWM:")
+}
+
+fn memory(pid: u32, what: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the process's status");
+    let line = status.lines().find_map(|line| line.strip_prefix(what)).expect("the line");
+    line.trim().trim_end_matches("kB").trim().parse::<u64>().expect("a number") * 1024
+}
+
+/// Waits for `child`.
+///
+/// # Panics
+/// Where it does not end in time.
+pub fn wait(child: &mut Child, what: &str) -> ExitStatus {
+    wait_until(&format!("{what} to end"), DEADLINE, || child.try_wait().expect("a child to wait for"))
+}
+
+#[must_use]
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}

@@ -1,0 +1,121 @@
+//! A connection that sends whatever bytes a test wants.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use chorus_proto::frame;
+use serde_json::{Value, json};
+
+use crate::wait::DEADLINE;
+
+/// A connection below the protocol.
+#[derive(Debug)]
+pub struct Raw {
+    stream: UnixStream,
+}
+
+impl Raw {
+    /// # Panics
+    /// Where nobody accepts.
+    #[must_use]
+    pub fn connect(socket: &Path) -> Self {
+        let stream = UnixStream::connect(socket).expect("the daemon accepts");
+        stream.set_read_timeout(Some(DEADLINE)).expect("a time-out");
+        stream.set_write_timeout(Some(DEADLINE)).expect("a time-out");
+        Self { stream }
+    }
+
+    /// Sends bytes as they are. That the daemon has closed already shows when the answer is read.
+    ///
+    /// # Panics
+    /// On any other failure.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        match self.stream.write_all(bytes) {
+            Err(e) if !matches!(e.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => panic!("write: {e}"),
+            _ => {}
+        }
+    }
+
+    /// Sends `body` as one frame.
+    pub fn frame(&mut self, body: impl AsRef<[u8]>) {
+        let body = body.as_ref();
+        let header = u32::try_from(body.len()).expect("a length").to_be_bytes();
+        self.bytes(&[&header[..], body].concat());
+    }
+
+    /// Sends `body` up to `times` times, until the daemon takes no more.
+    ///
+    /// # Panics
+    /// Where the socket takes no time-out.
+    pub fn flood(&mut self, body: &str, times: usize) {
+        self.stream.set_write_timeout(Some(Duration::from_millis(300))).expect("a time-out");
+        let frame = [&u32::try_from(body.len()).expect("a length").to_be_bytes()[..], body.as_bytes()].concat();
+        for _ in 0..times {
+            if self.stream.write_all(&frame).is_err() {
+                break;
+            }
+        }
+    }
+
+    /// Says that nothing more will come.
+    ///
+    /// # Panics
+    /// Where the socket cannot be shut down.
+    pub fn finish(&mut self) {
+        self.stream.shutdown(Shutdown::Write).expect("a shutdown");
+    }
+
+    /// The next frame; `None` where the daemon closed.
+    ///
+    /// # Panics
+    /// Where neither comes in time, and on a frame cut short.
+    pub fn receive(&mut self) -> Option<Vec<u8>> {
+        let mut header = [0; frame::HEADER];
+        match self.stream.read_exact(&mut header) {
+            Ok(()) => {}
+            Err(e) if matches!(e.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset) => return None,
+            Err(e) => panic!("no answer: {e}"),
+        }
+        let mut body = vec![0; u32::from_be_bytes(header) as usize];
+        self.stream.read_exact(&mut body).expect("a whole frame");
+        Some(body)
+    }
+
+    /// The next frame as JSON.
+    ///
+    /// # Panics
+    /// Where the daemon closed or sent something else.
+    pub fn receive_json(&mut self) -> Value {
+        let body = self.receive().expect("an answer, not the end of the connection");
+        serde_json::from_slice(&body).expect("JSON")
+    }
+
+    /// Sends `body`, receives the answer.
+    pub fn ask(&mut self, body: impl AsRef<[u8]>) -> Value {
+        self.frame(body);
+        self.receive_json()
+    }
+
+    /// Calls a method, receives the whole answer.
+    pub fn call(&mut self, method: &str, params: Value) -> Value {
+        self.ask(json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string())
+    }
+
+    /// Shows that the connection works.
+    ///
+    /// # Panics
+    /// Where it does not.
+    pub fn hello(&mut self) {
+        let answer = self.call("hello", json!({}));
+        assert_eq!(answer["result"]["server"], "chorusd", "{answer}");
+    }
+
+    /// Whether the daemon closes, maybe after frames that nobody wants any more.
+    pub fn is_closed(&mut self) -> bool {
+        while self.receive().is_some() {}
+        true
+    }
+}
