@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use chorus_proto::Trigger;
 use chorus_proto::paths::Places;
@@ -27,6 +27,9 @@ use crate::store::Store;
 
 /// Contexts that are saved at once when the daemon stops.
 const SAVES: usize = 16;
+
+/// How long a stop waits for answers to be taken.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// Runs the daemon of `places` until it is stopped.
 ///
@@ -149,7 +152,8 @@ impl Daemon {
         stop.cancel();
         let orderly = async {
             let _ = accepting.await;
-            let _ = timeout_at(deadline, server.drain()).await;
+            // Answers that are under way get a moment; a client that takes none must not cost the saves their time.
+            let _ = timeout_at(deadline.min(Moment::now() + LAST_ANSWERS), server.drain()).await;
             if timeout_at(deadline, save_all(&self.ops)).await.is_err() {
                 tracing::warn!("not every context was saved in time; the journal has them all");
             }

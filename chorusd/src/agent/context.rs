@@ -24,7 +24,7 @@ pub struct Context {
     pub base_session: Option<Uuid>,
 }
 
-/// A page of messages.
+/// Which messages a page is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pick {
     /// The newest ones.
@@ -33,8 +33,11 @@ pub enum Pick {
     From { offset: u64, limit: u64 },
 }
 
-/// A page is cut when it reaches so many bytes, so that it fits a frame with room to spare.
-pub const PAGE_BYTES: usize = 4 << 20;
+/// Most bytes of messages in a page whose frame may have `max_frame` bytes: there is room to spare for the rest.
+#[must_use]
+pub fn page_bytes(max_frame: usize) -> usize {
+    (max_frame / 4 * 3).min(4 << 20)
+}
 
 impl Context {
     /// Messages that no session holds yet.
@@ -66,9 +69,9 @@ impl Context {
     }
 }
 
-/// The messages of a page and the offset of the next one.
+/// The messages of a page and the offset of the next one. A page is cut before it has more than `most` bytes.
 #[must_use]
-pub fn page(messages: &[Stored], pick: Pick) -> (Vec<Stored>, Option<u64>) {
+pub fn page(messages: &[Stored], pick: Pick, most: usize) -> (Vec<Stored>, Option<u64>) {
     let count = messages.len() as u64;
     let (start, end) = match pick {
         Pick::Last(n) => (count.saturating_sub(n), count),
@@ -80,7 +83,7 @@ pub fn page(messages: &[Stored], pick: Pick) -> (Vec<Stored>, Option<u64>) {
     for message in &messages[index(start)..index(end)] {
         bytes += message.json().len();
         // One message always fits: it came in a frame, or the reader has to cope.
-        if bytes > PAGE_BYTES && !page.is_empty() {
+        if bytes > most && !page.is_empty() {
             break;
         }
         page.push(message.clone());

@@ -22,7 +22,11 @@ pub enum Verb {
         messages: Vec<Stored>,
         key: Option<String>,
     },
-    Show(Pick),
+    Show {
+        pick: Pick,
+        /// Most bytes of messages.
+        most: usize,
+    },
     Save {
         description: Option<String>,
         tags: Vec<String>,

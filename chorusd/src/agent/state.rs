@@ -146,7 +146,7 @@ impl State {
                     key,
                 })));
             }
-            Verb::Show(pick) => effects.push(Effect::Reply(request.id, self.show(pick))),
+            Verb::Show { pick, most } => effects.push(Effect::Reply(request.id, self.show(pick, most))),
             _ => self.waiting = Some(request),
         }
     }
@@ -176,14 +176,14 @@ impl State {
             .clone()
     }
 
-    fn show(&self, pick: Pick) -> Result<Reply> {
+    fn show(&self, pick: Pick, most: usize) -> Result<Reply> {
         if let Some(failure) = &self.broken {
             return Err(failure.clone());
         }
         let Some(context) = &self.context else {
             return Ok(Reply::Page { messages: Vec::new(), info: None, next: None });
         };
-        let (messages, next) = page(&context.messages, pick);
+        let (messages, next) = page(&context.messages, pick, most);
         Ok(Reply::Page { messages, info: Some(context.info()), next })
     }
 
@@ -229,7 +229,7 @@ impl State {
             }
         };
         match verb {
-            Verb::Append { .. } | Verb::Show(_) => {}
+            Verb::Append { .. } | Verb::Show { .. } => {}
             Verb::Save { .. } if live.is_none() => {
                 effects.push(Effect::Reply(id, Err(nothing_to_save(&facts.name))));
             }

@@ -1,7 +1,7 @@
 //! The state machine, event by event.
 
+use core::time::Duration;
 use std::sync::Arc;
-use std::time::Duration;
 
 use chorus_proto::methods::context::AppendResult;
 use chorus_proto::session::SESSION_SCHEMA;
@@ -63,7 +63,7 @@ impl Bench {
     }
 
     fn texts(&mut self) -> Vec<String> {
-        match reply(self.ask(Verb::Show(Pick::Last(u64::MAX)))) {
+        match reply(self.ask(Verb::Show { pick: Pick::Last(u64::MAX), most: usize::MAX })) {
             Ok(Reply::Page { messages, .. }) => {
                 messages.iter().map(|message| message.to_message().unwrap().content).collect()
             }
@@ -344,7 +344,9 @@ fn a_context_that_cannot_be_read_back_can_be_cleared_or_replaced() {
     let context = bench.state.context().unwrap().clone();
     let unreadable = || State::broken(context.clone(), Failure::internal("gone"));
     bench.state = unreadable();
-    for verb in [save(), restore(false), Verb::Show(Pick::Last(1)), Verb::Clear { save: true }] {
+    for verb in
+        [save(), restore(false), Verb::Show { pick: Pick::Last(1), most: usize::MAX }, Verb::Clear { save: true }]
+    {
         assert_eq!(reply(bench.ask(verb)).unwrap_err().message, "gone");
     }
     assert_eq!(reply(bench.append("two")).unwrap_err().message, "gone");

@@ -47,7 +47,8 @@ pub async fn sessions(ops: &Ops, facts: &Arc<Facts>) -> Result<Findings> {
                 continue;
             }
         };
-        let row = row(facts, &name, found, ops.clock.now());
+        let known = ops.store.catalog.sessions_named(Some(facts.id), name.clone()).await?.pop();
+        let row = row(facts, &name, found, known, ops.clock.now());
         findings.indexed += 1;
         if let Some(reason) = &row.corrupt {
             findings.corrupt += 1;
@@ -102,22 +103,28 @@ fn changed_files(
     Ok(changed)
 }
 
-fn row(facts: &Facts, name: &str, found: Found, now: Timestamp) -> SessionRow {
-    match found.file {
-        Ok(file) => SessionRow {
+fn row(facts: &Facts, name: &str, found: Found, known: Option<SessionRow>, now: Timestamp) -> SessionRow {
+    let file_stamp = found.stamp;
+    let last_used_at = known.as_ref().map_or(now, |row| row.last_used_at);
+    match (found.file, known) {
+        (Ok(file), known) => SessionRow {
+            // The hash of the save stays: that the messages were changed since is for restore to say.
+            sha256: known
+                .filter(|known| known.header.id == file.header.id && !known.sha256.is_empty())
+                .map_or(file.sha256, |known| known.sha256),
             // The directory tells whose it is and the file how it is called.
             header: SessionHeader { agent_id: facts.id, session_id: name.to_owned(), ..file.header },
-            sha256: file.sha256,
-            file_stamp: found.stamp,
+            file_stamp,
             corrupt: None,
-            last_used_at: now,
+            last_used_at,
         },
-        Err(error) => SessionRow {
+        (Err(error), Some(known)) => SessionRow { file_stamp, corrupt: Some(error.to_string()), ..known },
+        (Err(error), None) => SessionRow {
             header: unreadable_header(facts, name, now),
             sha256: String::new(),
-            file_stamp: found.stamp,
+            file_stamp,
             corrupt: Some(error.to_string()),
-            last_used_at: now,
+            last_used_at,
         },
     }
 }

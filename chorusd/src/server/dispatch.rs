@@ -169,6 +169,11 @@ impl Answer<'_> {
 
 fn read<P: DeserializeOwned>(params: Option<&RawValue>) -> Result<P, RpcError> {
     let text = params.map_or("{}", RawValue::get);
+    if !text.starts_with('{') {
+        return Err(to_rpc(
+            &Failure::invalid("the parameters are not an object").hint("they go by name, never by place"),
+        ));
+    }
     serde_json::from_str(text).map_err(|e| {
         let reason = e.to_string();
         // The JSON itself is at fault, not what it says.

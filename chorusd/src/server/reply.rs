@@ -58,7 +58,7 @@ fn frame<T: Serialize>(value: &T, limit: usize) -> Result<Frame, Failure> {
     let length = frame.len() - HEADER;
     let header = chorus_proto::frame::header(length, limit).map_err(|_| {
         Failure::new(ErrorKind::FrameTooLong, format!("the answer has {length} bytes, more than a frame may have"))
-            .hint("ask for less with `limit`")
+            .hint("ask for less with `limit`; a message longer than a frame is in the session's file")
     })?;
     frame[..HEADER].copy_from_slice(&header);
     Ok(frame)

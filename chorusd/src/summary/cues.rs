@@ -317,7 +317,7 @@ fn within(words: &[String], phrases: &[&str]) -> bool {
 
 fn matches(words: &[String], phrase: &str) -> bool {
     let mut words = words.iter();
-    phrase.split(' ').all(|part| words.next().is_some_and(|word| word.replace('’', "'") == part))
+    phrase.split(' ').all(|part| words.next().is_some_and(|word| word == part))
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ impl Digest {
     /// Takes the next message, in order. Tool results and what Chorus wrote itself leave only their place.
     pub fn push(&mut self, message: &Message) {
         let silent = message.generated || message.role == Role::ToolResult;
-        let text = if silent { String::new() } else { cut(&message.content) };
+        let text = if silent { String::new() } else { ends(&message.content, START, FINISH) };
         self.chars += text.chars().count();
         let said = Said { role: message.role, text };
         if self.first.len() < HEAD {
@@ -67,12 +67,13 @@ impl Digest {
     }
 }
 
-fn cut(text: &str) -> String {
-    if text.len() <= START + FINISH {
+/// The beginning and the end of a text, up to so many bytes of each.
+pub(super) fn ends(text: &str, start: usize, finish: usize) -> String {
+    if text.len() <= start + finish {
         return text.to_owned();
     }
-    let (start, rest) = at_char(text, START);
-    let (_, finish) = at_char(rest, rest.len() - FINISH);
+    let (start, rest) = at_char(text, start);
+    let (_, finish) = at_char(rest, rest.len() - finish);
     // The gap ends a paragraph, so that no sentence is made of both sides.
     format!("{start}\n\n{finish}")
 }

@@ -55,13 +55,13 @@ pub fn extract(digest: &Digest) -> Extract {
 fn details(request: &Request) -> (Vec<&Sentence>, Vec<&Sentence>) {
     let early =
         request.first.iter().filter(|sentence| sentence.weight() > 2.0 && sentence.is_fluent()).take(3).collect();
-    let mut later: Vec<&Sentence> = request
-        .later
-        .iter()
-        .filter(|sentence| !cues::is_reply(&sentence.words) && sentence.weight() > 2.0 && sentence.is_fluent())
+    let weighed = request.later.iter().map(|sentence| (sentence.weight(), sentence));
+    let mut later: Vec<(f64, &Sentence)> = weighed
+        .filter(|(weight, sentence)| *weight > 2.0 && sentence.is_fluent() && !cues::is_reply(&sentence.words))
         .collect();
     // Stable: of equals the earlier one.
-    later.sort_by(|a, b| b.weight().total_cmp(&a.weight()));
+    later.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let later = later.into_iter().map(|(_, sentence)| sentence).collect();
     (early, later)
 }
 

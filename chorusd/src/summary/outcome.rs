@@ -6,11 +6,14 @@ use chorus_proto::Role;
 
 use super::clean::units;
 use super::cues;
-use super::digest::{Digest, Said};
+use super::digest::{Digest, Said, ends};
 use super::sentence::{Sentence, sentences};
 
 /// So many texts of the assistant, from the end, may hold the outcome.
 const LATE: usize = 12;
+
+/// Bytes at both ends of a text that are looked at: an outcome opens an answer or closes it.
+const EDGE: usize = 1200;
 
 /// The least score of an outcome: a late plan or question has less.
 const ENOUGH: f64 = 3.0;
@@ -26,7 +29,7 @@ pub(super) fn outcome(digest: &Digest, topic: &HashSet<&str>) -> Option<Sentence
     let mut best: Option<(f64, Sentence)> = None;
     for (age, said) in late.iter().enumerate() {
         let recent = 5.0 * 0.75_f64.powi(age as i32);
-        for sentence in sentences(&units(&said.text)) {
+        for sentence in sentences(&units(&ends(&said.text, EDGE, EDGE))) {
             let Some(score) = score(&sentence, topic) else { continue };
             let score = score + recent;
             if best.as_ref().is_none_or(|(most, _)| score > *most) {
@@ -68,7 +71,7 @@ pub(super) fn left_open(digest: &Digest) -> Option<Sentence> {
         .said()
         .rev()
         .find(|said| matches!(said.role, Role::User | Role::Assistant) && !said.text.trim().is_empty())?;
-    let said = sentences(&units(&last.text));
+    let said = sentences(&units(&ends(&last.text, EDGE, EDGE)));
     let mut said = said.into_iter().filter(|sentence| !sentence.content().is_empty());
     let heavier = |a: &Sentence, b: &Sentence| a.weight().total_cmp(&b.weight());
     match last.role {

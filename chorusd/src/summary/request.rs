@@ -8,7 +8,7 @@ use super::digest::{Digest, Said, at_char};
 use super::sentence::{Sentence, sentences};
 
 /// Characters of later user messages that are looked at; what is longer was pasted.
-const LATER: usize = 1500;
+const LATER: usize = 600;
 
 /// The user's own sentences.
 #[derive(Debug, Default)]

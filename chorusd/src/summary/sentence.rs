@@ -6,21 +6,26 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::clean::Unit;
 use super::cues;
+use super::digest::at_char;
 
 /// Bytes after which a sentence is over, whatever its last word is.
 const LONGEST: usize = 1000;
+
+/// Bytes of a sentence whose words are looked at: what is longer is no sentence of a person.
+const READ: usize = 500;
 
 /// One sentence.
 #[derive(Debug, Clone)]
 pub(super) struct Sentence {
     pub text: String,
-    /// In lower case, in order.
+    /// In lower case, in order; of a very long sentence the first ones.
     pub words: Vec<String>,
 }
 
 impl Sentence {
     pub fn new(text: &str) -> Self {
-        Self { text: text.to_owned(), words: text.unicode_words().map(str::to_lowercase).collect() }
+        let words = at_char(text, READ).0.unicode_words().map(|word| word.to_lowercase().replace('’', "'")).collect();
+        Self { text: text.to_owned(), words }
     }
 
     /// The words that carry meaning.
@@ -32,8 +37,8 @@ impl Sentence {
     /// Names, numbers and ids in it.
     pub fn marks(&self) -> HashSet<&str> {
         let bare = |token: &'_ str| -> bool { token.contains(|c: char| c.is_ascii_digit()) };
-        let tokens = self
-            .text
+        let tokens = at_char(&self.text, READ)
+            .0
             .split(|c: char| c.is_whitespace() || c == '/')
             .map(|token| token.trim_matches(|c: char| !c.is_alphanumeric()));
         let named = |token: &str| token.len() > 2 && token.starts_with(char::is_uppercase);
@@ -52,7 +57,8 @@ impl Sentence {
 
     /// Whether it reads like speech: no lists of files, no hashes.
     pub fn is_fluent(&self) -> bool {
-        !self.text.contains(['[', '{', '\\'])
+        self.text.len() <= READ
+            && !self.text.contains(['[', '{', '\\'])
             && self.text.split_whitespace().all(|token| !token.is_ascii() || token.len() <= 40)
     }
 

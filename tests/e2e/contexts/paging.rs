@@ -1,8 +1,9 @@
 //! Transcripts longer than a frame move in pages.
 
-use chorus_proto::methods::context::{Show, ShowParams};
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::context::{Append, AppendParams, Show, ShowParams};
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::chat::{Chat as _, kind_of};
 
 use crate::home;
 
@@ -32,10 +33,12 @@ fn a_reply_never_exceeds_the_frame_even_where_one_message_fills_it() {
     let daemon = Daemon::start_with(&home, "max_frame = \"256KiB\"\n");
     let mut client = daemon.client();
     client.init("a");
-    // Just fits as a request; the reply has more around it.
-    for escaped in ["x".repeat(261_000), "\u{1}".repeat(43_000), "y".to_owned()] {
+    for escaped in ["x".repeat(245_000), "\u{1}".repeat(40_000), "y".to_owned()] {
         client.append("a", &escaped);
     }
+    // Fits as a request, but not as an answer with more around it: refused before it is kept.
+    let params = AppendParams { agent: Some("a".into()), text: Some("z".repeat(261_000)), ..Default::default() };
+    assert_eq!(kind_of(client.call::<Append>(&params)), ErrorKind::FrameTooLong);
     assert_eq!(client.texts("a").len(), 3);
     client.save("a", "wide");
     assert_eq!(client.session("a", "latest").1.len(), 3);

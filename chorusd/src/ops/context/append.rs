@@ -1,7 +1,7 @@
 //! `context.append`.
 
 use chorus_proto::methods::context::{AppendParams, AppendResult};
-use chorus_proto::{NewMessage, Role};
+use chorus_proto::{ErrorKind, NewMessage, Role};
 use uuid::Uuid;
 
 use super::wrong_reply;
@@ -30,6 +30,15 @@ pub async fn append(ops: &Ops, params: AppendParams) -> Result<AppendResult> {
         .map(|message| Stored::new(&message.complete(new_id, now)))
         .collect::<Result<Vec<_>, _>>()
         .map_err(|e| Failure::invalid(format!("a message cannot be kept: {e}")))?;
+    // What comes in in one frame must go out in one, with what the answer has around it.
+    let most = ops.config.max_frame / 16 * 15;
+    if let Some(long) = messages.iter().find(|message| message.json().len() > most) {
+        return Err(Failure::new(
+            ErrorKind::FrameTooLong,
+            format!("a message has {} bytes; at most {most} can be shown again", long.json().len()),
+        )
+        .hint("split it, or raise max_frame"));
+    }
     let verb = Verb::Append { messages, key: params.key };
     match ops.registry.ask(agent.facts.id, verb).await?.reply {
         Reply::Appended(answer) => Ok(answer),

@@ -36,7 +36,7 @@ pub async fn history(ops: &Ops, params: HistoryParams) -> Result<HistoryResult> 
     let offset = (page - 1).saturating_mul(limit);
     let listing = Listing { agent, since, tag: params.tag, offset, limit };
     let (rows, total) = ops.store.catalog.sessions(listing).await?;
-    ops.shown.remember(agent, offset + 1, rows.iter().map(|row| row.header.id).collect());
+    ops.shown.remember(agent, offset.saturating_add(1), rows.iter().map(|row| row.header.id).collect());
     Ok(HistoryResult { sessions: view::sessions(ops, rows).await?, total, page, pages: total.div_ceil(limit).max(1) })
 }
 

@@ -171,7 +171,7 @@ async fn keep(ops: &Ops, facts: &Arc<Facts>, imported: Imported) -> Result<Sessi
             summary: about.summary.or(extract.summary),
             saved_at,
             started_at: about.started_at.unwrap_or(first_at),
-            trigger: about.trigger.unwrap_or(Trigger::Import),
+            trigger: Trigger::Import,
             model: about.model,
             message_count: totals.messages,
             query_count: totals.queries,

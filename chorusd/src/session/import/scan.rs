@@ -206,28 +206,31 @@ impl End {
         if self.scalar {
             return chunk.iter().position(|byte| byte.is_ascii_whitespace() || b",]}".contains(byte));
         }
-        for (at, &byte) in chunk.iter().enumerate() {
-            if self.quoted {
-                if self.escaped {
-                    self.escaped = false;
-                } else if byte == b'\\' {
-                    self.escaped = true;
-                } else if byte == b'"' {
-                    self.quoted = false;
-                }
-            } else {
-                match byte {
-                    b'"' => self.quoted = true,
-                    b'{' | b'[' => self.depth += 1,
-                    b'}' | b']' => self.depth = self.depth.saturating_sub(1),
-                    _ => {}
-                }
+        let mut at = 0;
+        while at < chunk.len() {
+            if self.quoted && !self.escaped {
+                // Most of a file is the inside of strings.
+                let Some(plain) = chunk[at..].iter().position(|byte| matches!(byte, b'"' | b'\\')) else { break };
+                at += plain;
             }
+            self.step(chunk[at]);
+            at += 1;
             if self.depth == 0 && !self.quoted {
-                return Some(at + 1);
+                return Some(at);
             }
         }
         None
+    }
+
+    fn step(&mut self, byte: u8) {
+        match byte {
+            _ if self.escaped => self.escaped = false,
+            b'\\' if self.quoted => self.escaped = true,
+            b'"' => self.quoted = !self.quoted,
+            b'{' | b'[' if !self.quoted => self.depth += 1,
+            b'}' | b']' if !self.quoted => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
     }
 }
 

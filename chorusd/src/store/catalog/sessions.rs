@@ -103,7 +103,7 @@ impl Catalog {
         self.reader.submit(move |conn| Ok((page(conn, &listing)?, total(conn, &listing)?))).await
     }
 
-    /// The `n`th newest readable session of `agent`, counted from 0.
+    /// The `n`th newest session of `agent`, counted from 0.
     ///
     /// # Errors
     /// A database that cannot be read.
@@ -112,7 +112,7 @@ impl Catalog {
             .submit(move |conn| {
                 Ok(conn
                     .prepare_cached(&format!(
-                        "SELECT {COLUMNS} FROM sessions WHERE agent_id = ?1 AND corrupt IS NULL
+                        "SELECT {COLUMNS} FROM sessions WHERE agent_id = ?1
                          ORDER BY saved_at DESC, rowid DESC LIMIT 1 OFFSET ?2"
                     ))?
                     .query_row(params![agent.as_bytes(), n], read)

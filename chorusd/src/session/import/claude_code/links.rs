@@ -94,7 +94,7 @@ impl Before {
     }
 }
 
-/// Makes the first line of every circle a beginning.
+/// Lets the first line of every circle follow what stands before it in the file.
 fn break_circles(index: &mut Index) {
     let mut walked = vec![NONE; index.nodes.len()];
     for start in 0..index.nodes.len() as u32 {
@@ -110,7 +110,22 @@ fn break_circles(index: &mut Index) {
                 first = first.min(next);
                 next = index.nodes[next as usize].parent;
             }
-            index.nodes[first as usize].parent = NONE;
+            index.nodes[first as usize].parent = standing_before(index, first);
         }
     }
+}
+
+/// The nearest line before that speaks in the same chain; none where it leads back to `first`.
+fn standing_before(index: &Index, first: u32) -> u32 {
+    let speaks = |at: &u32| index.nodes[*at as usize].is(TALK) && same_chain(index, *at, first);
+    let Some(before) = (0..first).rev().find(speaks) else { return NONE };
+    let mut at = before;
+    for _ in 0..index.nodes.len() {
+        match index.nodes[at as usize].parent {
+            NONE => return before,
+            parent if parent == first => return NONE,
+            parent => at = parent,
+        }
+    }
+    NONE
 }

@@ -8,6 +8,9 @@ use std::collections::{HashMap, HashSet};
 use super::chains::Chain;
 use super::index::{ASSISTANT, Index, NONE, RESULT, SYSTEM, TALK};
 
+/// So many system lines behind the leaf are followed up to it.
+const NOTES: usize = 1000;
+
 /// What of a chain belongs to its conversation.
 #[derive(Debug, Default)]
 pub(super) struct Path {
@@ -117,9 +120,9 @@ impl Units {
         let Some(leaf) = leaf.or(newest.clone().find(|number| speaks(*number))) else { return talk.last().copied() };
         // System lines behind the leaf still belong to it.
         let unit = self.unit[leaf as usize];
-        let behind = newest.take_while(|number| *number > leaf).find(|number| {
+        let behind = newest.take_while(|number| *number > leaf).take(NOTES).find(|number| {
             let mut at = *number;
-            for _ in 0..=talk.len() {
+            for _ in 0..NOTES {
                 if at == NONE || speaks(at) {
                     break;
                 }
