@@ -4,7 +4,7 @@ use chorus_proto::methods::context::{Restore, RestoreParams, RestoreResult, Show
 use chorus_proto::{Client, ErrorKind, NewMessage, Role, Trigger};
 use chorus_tests::Daemon;
 use chorus_tests::chat::{Chat as _, kind_of};
-use chorus_tests::ctl::chorusctl;
+use chorus_tests::ctl::{chorusctl, run};
 use serde_json::json;
 
 use crate::home;
@@ -143,6 +143,10 @@ fn another_agents_session_only_where_the_agent_was_said() {
     assert!([ErrorKind::SessionNotFound, ErrorKind::Denied].contains(&kind), "{kind:?}");
     let said = chorusctl(&home, ["context", "restore", &id]);
     assert!([3, 6].contains(&said.status), "{said:?}");
+    // An agent that the environment or the current directory implies was not said.
+    let mut implied = home.command(home.bins.chorusctl);
+    implied.args(["context", "restore", &id]).env("CHORUS_AGENT", "a");
+    run(implied, b"").failed(6);
     assert_eq!(client.texts("a"), Vec::<String>::new());
     chorusctl(&home, ["--agent", "a", "context", "restore", &id]).ok();
     assert_eq!(client.texts("a"), ["b's own"]);
