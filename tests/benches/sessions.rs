@@ -69,7 +69,8 @@ fn bare_restore(path: &str) -> Duration {
 }
 
 fn restore(client: &mut Client, session: &str) -> Duration {
-    let params = RestoreParams { agent: Some("a".into()), session: session.into(), discard: true, at: None };
+    let params =
+        RestoreParams { agent: Some("a".into()), session: session.into(), discard: true, ..Default::default() };
     time(|| assert_eq!(client.call::<Restore>(&params).expect("restored").messages, MESSAGES as u64))
 }
 
