@@ -113,14 +113,17 @@ fn it_may_stop_at_a_message_and_never_parts_a_call_from_its_result() {
     let messages = messages.into_iter().map(|value| serde_json::from_value(value).expect("a message"));
     client.append_all("a", messages.collect());
     client.save("a", "calls");
-    for (at, kept) in [(1, 1), (2, 1), (3, 1), (4, 4), (5, 5), (6, 6), (7, 6), (8, 8), (9, 8), (u64::MAX, 8)] {
+    for (at, kept) in [(1, 1), (2, 1), (3, 1), (4, 4), (5, 5), (6, 6), (7, 6), (8, 8)] {
         let back = restore(&mut client, &RestoreParams { at: Some(at), discard: true, ..latest() });
         assert_eq!(back.messages, kept, "--at {at}");
         assert_eq!(client.texts("a").len() as u64, kept, "--at {at}");
     }
-    let nothing = RestoreParams { at: Some(0), discard: true, ..latest() };
-    assert_eq!(kind_of(client.call::<Restore>(&nothing)), ErrorKind::NothingToSave);
-    assert_eq!(client.texts("a").len(), 8, "and the context is as it was");
+    let (none, wrong) = (ErrorKind::NothingToSave, ErrorKind::InvalidParams);
+    for (at, kind) in [(0, none), (9, wrong), (u64::MAX, wrong)] {
+        let params = RestoreParams { at: Some(at), discard: true, ..latest() };
+        assert_eq!(kind_of(client.call::<Restore>(&params)), kind, "--at {at}");
+        assert_eq!(client.texts("a").len(), 8, "and the context is as it was");
+    }
 }
 
 #[test]

@@ -90,7 +90,8 @@ impl Solo {
                 self.live.clear();
             }
             Step::Restore(id) => {
-                let params = context::RestoreParams { agent, session: id.to_string(), discard: true, at: None };
+                let params =
+                    context::RestoreParams { agent, session: id.to_string(), discard: true, ..Default::default() };
                 client.call::<context::Restore>(&params)?;
                 self.live = self.of(id);
             }
