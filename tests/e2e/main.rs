@@ -6,6 +6,7 @@ mod cli;
 mod contexts;
 mod crash;
 mod frames_memory;
+mod full_disk;
 mod history;
 mod import;
 mod lifecycle;
@@ -17,6 +18,7 @@ mod selectors;
 mod session_files;
 mod single_instance;
 mod socket;
+mod system_calls;
 mod tidy;
 mod tour;
 

@@ -54,12 +54,13 @@ pub async fn write<Also: Future<Output = Result<()>>>(
 ) -> Result<Session> {
     let known = store.catalog.names_like(facts.id, wanted.clone()).await?;
     let (files, of) = (store.clone(), facts.clone());
-    let (header, name, written) = blocking(move || {
+    let made = blocking(move || {
         let name = files.files.reserve(of.id, &of.dir, &wanted, &known);
         let (header, written) = make(&of.dir, name.name())?;
         Ok((header, name, written))
     })
-    .await?;
+    .await;
+    let (header, name, written) = store.judged(made)?;
     let id = header.id;
     let row = SessionRow {
         last_used_at: header.saved_at,

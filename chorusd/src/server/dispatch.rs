@@ -76,11 +76,17 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
         daemon::Stop::NAME => answer.now::<daemon::Stop, _, _>(params, |p| ops::status::stop(o, p)).await,
         // These are carried out to the end even if the client goes away in the middle.
         agent::Init::NAME => {
-            answer.whole::<agent::Init, _, _>(params, |p| async move { ops::agent::init::init(&ops, p).await }).await
+            answer
+                .whole::<agent::Init, _, _>(params, |p| async move {
+                    ops.store.judged(ops::agent::init::init(&ops, p).await)
+                })
+                .await
         }
         agent::Destroy::NAME => {
             answer
-                .whole::<agent::Destroy, _, _>(params, |p| async move { ops::agent::destroy::destroy(&ops, p).await })
+                .whole::<agent::Destroy, _, _>(params, |p| async move {
+                    ops.store.judged(ops::agent::destroy::destroy(&ops, p).await)
+                })
                 .await
         }
         agent::Use::NAME => {
@@ -88,7 +94,9 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
         }
         agent::Config::NAME => {
             answer
-                .whole::<agent::Config, _, _>(params, |p| async move { ops::agent::config::config(&ops, p).await })
+                .whole::<agent::Config, _, _>(params, |p| async move {
+                    ops.store.judged(ops::agent::config::config(&ops, p).await)
+                })
                 .await
         }
         // The actor carries these out by itself once it has them.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use uuid::Uuid;
 
-use super::session_files::{TEMPORARY, sync_dir};
+use super::session_files::{TEMPORARY, sync, sync_dir};
 
 /// Makes `dir` and what is missing above it, each of mode 0700.
 ///
@@ -28,7 +28,7 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let written = (|| {
         let mut new = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
         new.write_all(bytes)?;
-        new.sync_all()?;
+        sync(&new)?;
         fs::rename(&temporary, path)?;
         sync_dir(dir)
     })();

@@ -188,6 +188,12 @@ impl Writer {
             let failed = done.failed.clone();
             finished.push(done);
             match failed {
+                // A sync failed elsewhere: nothing is acknowledged from here on.
+                Some(failure) if failure.fatal => {
+                    self.broken = Some(failure.clone());
+                    self.execute("ROLLBACK")?;
+                    return Err(failure);
+                }
                 // SQLite undid the whole transaction by itself, as it does when the disk is full.
                 Some(failure) if self.conn.is_autocommit() => {
                     if failure.kind == ErrorKind::StorageFailed {
@@ -239,7 +245,7 @@ mod tests {
     #[tokio::test]
     async fn a_job_that_fails_takes_no_other_with_it() {
         let worker = writer();
-        let (gate, wait) = mpsc::channel::<()>();
+        let (gate, wait) = mpsc::sync_channel::<()>(1);
         // While the first job waits, the others gather into one group.
         let held = worker.submit(move |_| {
             let _ = wait.recv();
