@@ -8,6 +8,7 @@ mod crash;
 mod fixtures;
 mod frames_memory;
 mod full_disk;
+mod fuzzing;
 mod history;
 mod import;
 mod lifecycle;

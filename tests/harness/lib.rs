@@ -6,6 +6,7 @@ pub mod ctl;
 pub mod daemon;
 pub mod data;
 pub mod disk;
+pub mod fuzz;
 pub mod home;
 pub mod import;
 pub mod measure;

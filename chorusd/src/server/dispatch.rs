@@ -127,6 +127,15 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
     }
 }
 
+/// What is wrong with a request before its verb is asked: for tests that bend requests, without a daemon.
+///
+/// # Errors
+/// What would be answered.
+pub fn examine(body: &[u8]) -> Result<Request<'_>, RpcError> {
+    let request = serde_json::from_slice(body).map_err(|e| not_a_request(body, &e))?;
+    check(&request).map(|()| request)
+}
+
 /// The answer to one request.
 #[derive(Clone, Copy)]
 struct Answer<'a> {
