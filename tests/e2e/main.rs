@@ -5,6 +5,7 @@ mod atomic_save;
 mod cli;
 mod contexts;
 mod crash;
+mod faults;
 mod fixtures;
 mod frames_memory;
 mod full_disk;

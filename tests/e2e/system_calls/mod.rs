@@ -8,12 +8,12 @@ mod verbs;
 use chorus_tests::rng::Rng;
 
 /// Whether to strike at every call there is, not at a sample: `CHORUS_FAULTS=all`.
-fn all() -> bool {
+pub fn all() -> bool {
     std::env::var("CHORUS_FAULTS").is_ok_and(|value| value == "all")
 }
 
 /// At most `most` of `items`, spread over all of them, others for another seed.
-fn sample<T: Clone>(items: &[T], most: usize, rng: &mut Rng) -> Vec<T> {
+pub fn sample<T: Clone>(items: &[T], most: usize, rng: &mut Rng) -> Vec<T> {
     if items.len() <= most {
         return items.to_vec();
     }
