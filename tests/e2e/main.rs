@@ -12,6 +12,7 @@ mod full_disk;
 mod fuzzing;
 mod history;
 mod import;
+mod ledger;
 mod lifecycle;
 mod protocol_page;
 mod real_data;
