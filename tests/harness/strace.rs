@@ -161,13 +161,13 @@ pub fn points(trace: &str, threads: &BTreeMap<Role, Vec<u32>>, home: &Path) -> B
     points
 }
 
-/// Waits until no thread of `pid` does anything any more.
+/// Waits until no thread of `pid` does anything any more; one that has ended does nothing.
 ///
 /// # Panics
 /// Where that does not come.
 pub fn wait_until_quiet(pid: u32) {
     let switches = || -> u64 {
-        let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("the daemon's threads");
+        let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
         let statuses = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("status")).ok());
         let of = |status: String| -> u64 {
             let lines = status.lines().filter_map(|line| line.split_once("ctxt_switches:"));
