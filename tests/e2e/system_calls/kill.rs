@@ -33,7 +33,9 @@ fn count(home: &Home, verb: Verb) -> Vec<Point> {
     wait_until_quiet(daemon.pid);
     let threads = threads(daemon.pid);
     let trace = format!("trace={CHANGES}");
-    let mut strace = Strace::attach(home, &[daemon.pid], &["-f", "-e", &trace]).expect("strace attaches");
+    // Each thread by name, so that none is missed because it was attached to a moment later.
+    let all: Vec<u32> = threads.values().flatten().copied().collect();
+    let mut strace = Strace::attach(home, &all, &["-f", "-e", &trace]).expect("strace attaches");
     assert!(verb.ask(&mut daemon, &mut client), "{verb:?} was not done");
     // What goes on after the answer, such as trimming the journal, is counted too.
     wait_until_quiet(daemon.pid);
