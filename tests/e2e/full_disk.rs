@@ -8,8 +8,10 @@ use chorus_proto::methods::context::{Append, AppendParams, Clear, ClearParams, S
 use chorus_proto::{CallError, Client, ErrorKind};
 use chorus_tests::chat::Chat as _;
 use chorus_tests::disk::SmallDisk;
+use chorus_tests::process::signal;
 use chorus_tests::rng::{Rng, rounds};
 use chorus_tests::{Daemon, wait_until};
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::home;
@@ -150,5 +152,35 @@ fn a_full_disk_is_said_to_be_full_and_works_again_when_it_is_not() {
     assert!(daemon.terminate().success());
     let daemon = Daemon::start(&home);
     assert_all_there(&mut daemon.client(), &acked);
+    drop(daemon);
+}
+
+#[test]
+fn a_stop_and_a_start_on_a_full_disk_lose_nothing() {
+    let home = home();
+    home.make();
+    let Some(_disk) = SmallDisk::mount(&home.path, KIB) else { return };
+    let mut daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "one");
+    client.append("a", "two, unsaved");
+    let ballast = home.path.join("ballast");
+    fill(&ballast);
+    signal(daemon.pid, Signal::TERM);
+    daemon.wait();
+    assert!(!daemon.log().contains("panicked"), "{}", daemon.log());
+    // A start may be refused for want of room, with words; it must not break anything.
+    if let Err((status, said)) = Daemon::try_start(&home, home.command(home.bins.chorusd)) {
+        assert!(status.code().is_some_and(|code| code != 0) && said.contains("hint: "), "{status}: {said}");
+    }
+    fs::remove_file(&ballast).expect("room again");
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    assert_eq!(client.texts("a"), ["one", "two, unsaved"]);
+    assert!(daemon.terminate().success());
+    let daemon = Daemon::start(&home);
+    assert_eq!(daemon.client().history("a").len(), 1, "saved when there was room");
+    assert_eq!(whole_files(&home.sessions("a")), 1);
     drop(daemon);
 }
