@@ -76,11 +76,17 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
         daemon::Stop::NAME => answer.now::<daemon::Stop, _, _>(params, |p| ops::status::stop(o, p)).await,
         // These are carried out to the end even if the client goes away in the middle.
         agent::Init::NAME => {
-            answer.whole::<agent::Init, _, _>(params, |p| async move { ops::agent::init::init(&ops, p).await }).await
+            answer
+                .whole::<agent::Init, _, _>(params, |p| async move {
+                    ops.store.judged(ops::agent::init::init(&ops, p).await)
+                })
+                .await
         }
         agent::Destroy::NAME => {
             answer
-                .whole::<agent::Destroy, _, _>(params, |p| async move { ops::agent::destroy::destroy(&ops, p).await })
+                .whole::<agent::Destroy, _, _>(params, |p| async move {
+                    ops.store.judged(ops::agent::destroy::destroy(&ops, p).await)
+                })
                 .await
         }
         agent::Use::NAME => {
@@ -88,7 +94,9 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
         }
         agent::Config::NAME => {
             answer
-                .whole::<agent::Config, _, _>(params, |p| async move { ops::agent::config::config(&ops, p).await })
+                .whole::<agent::Config, _, _>(params, |p| async move {
+                    ops.store.judged(ops::agent::config::config(&ops, p).await)
+                })
                 .await
         }
         // The actor carries these out by itself once it has them.
@@ -117,6 +125,15 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
         }
         other => answer.fail(&unknown_method(other)),
     }
+}
+
+/// What is wrong with a request before its verb is asked: for tests that bend requests, without a daemon.
+///
+/// # Errors
+/// What would be answered.
+pub fn examine(body: &[u8]) -> Result<Request<'_>, RpcError> {
+    let request = serde_json::from_slice(body).map_err(|e| not_a_request(body, &e))?;
+    check(&request).map(|()| request)
 }
 
 /// The answer to one request.

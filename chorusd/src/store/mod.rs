@@ -33,11 +33,17 @@ pub enum Durability {
 pub type OnFatal = Arc<dyn Fn(Failure) + Send + Sync>;
 
 /// The store of one home.
-#[derive(Debug)]
 pub struct Store {
     pub journal: Journal,
     pub catalog: Catalog,
     pub files: SessionFiles,
+    on_fatal: OnFatal,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").finish_non_exhaustive()
+    }
 }
 
 impl Store {
@@ -51,6 +57,21 @@ impl Store {
             journal: Journal::open(&db.join("live.db"), durability, on_fatal)?,
             catalog: Catalog::open(&db.join("chorus.db"), on_fatal)?,
             files: SessionFiles::default(),
+            on_fatal: on_fatal.clone(),
+        })
+    }
+
+    /// Passes on what came of work with files; where a sync failed in it, the daemon ends.
+    ///
+    /// # Errors
+    /// That of `result`.
+    pub fn judged<T>(&self, result: Result<T>) -> Result<T> {
+        result.inspect_err(|failure| {
+            if failure.fatal {
+                drop(self.journal.distrust(failure.clone()));
+                drop(self.catalog.distrust(failure.clone()));
+                (self.on_fatal)(failure.clone());
+            }
         })
     }
 

@@ -34,6 +34,11 @@ impl Catalog {
         })
     }
 
+    /// Acknowledges nothing more: `failure` is fatal.
+    pub(super) fn distrust(&self, failure: Failure) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |_| Err(failure))
+    }
+
     /// Ends the threads, and keeps a copy beside the database (`chorus.db.bak`).
     pub(super) async fn close(&self) -> Result<()> {
         let copy = self.path.with_extension("db.bak");

@@ -245,6 +245,11 @@ impl Journal {
             .map_err(|e| Failure::io("cannot sync the journal", &e))
     }
 
+    /// Acknowledges nothing more: `failure` is fatal.
+    pub(super) fn distrust(&self, failure: Failure) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |_| Err(failure))
+    }
+
     pub(super) async fn close(&self) {
         self.reader.close().await;
         self.writer.close().await;
