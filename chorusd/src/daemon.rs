@@ -19,7 +19,7 @@ use crate::clock::Clock;
 use crate::config::agent::AgentConfig;
 use crate::config::{self, Config, DurabilityMode};
 use crate::failure::{Failure, Result};
-use crate::lifecycle::{detach, home, lock::InstanceLock, log, signals::Signals, socket};
+use crate::lifecycle::{detach, home, lock::InstanceLock, log, passed::Passed, service, signals::Signals, socket};
 use crate::ops::agent::use_::CHOSEN;
 use crate::ops::{self, Ops};
 use crate::server::Server;
@@ -41,6 +41,10 @@ pub fn run(places: &Places, detached: bool) -> Result<()> {
     }
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     let config = config::load(&places.config, |name| std::env::var_os(name))?;
+    let passed = Passed::take()?;
+    let expected = &places.socket;
+    let socket = passed.as_ref().and_then(Passed::path).unwrap_or_else(|| expected.clone());
+    let places = &Places { socket, ..places.clone() };
     home::prepare(&places.home)?;
     let _lock = InstanceLock::take(&places.home)?;
     let log = log::start(&places.home, config.log_level, !detached)?;
@@ -52,7 +56,10 @@ pub fn run(places: &Places, detached: bool) -> Result<()> {
         .map_err(|e| Failure::io("cannot start", &e))?;
     let ended = runtime.block_on(async {
         let daemon = Daemon::start(places, config).await?;
-        let listener = socket::listen(&places.socket)?;
+        let listener = match passed {
+            Some(passed) => passed.listen(expected)?,
+            None => socket::listen(&places.socket)?,
+        };
         daemon
             .serve(listener, || {
                 detach::say_ready();
@@ -142,12 +149,18 @@ impl Daemon {
             tokio::spawn(async move { server.accept(listener).await })
         };
         ready();
+        service::ready(&format!("{} agents", self.ops.directory.names().len()));
+        if let Some(limit) = service::watchdog() {
+            let ops = self.ops.clone();
+            self.tasks.spawn(service::feed(limit, move || ops.store.journal.pulse()));
+        }
         self.tasks.spawn(maintain(self.ops.clone()));
         tokio::select! {
             signal = signals.next() => tracing::info!(signal, "stopping"),
             () = self.ops.stop.cancelled() => tracing::info!("stopping on request"),
             () = self.fatal.cancelled() => return Err(self.failure()),
         }
+        service::stopping("saving every conversation");
         let deadline = Moment::now() + self.ops.config.stop_timeout;
         stop.cancel();
         let orderly = async {

@@ -14,6 +14,7 @@ mod real_data;
 mod restore;
 mod schema;
 mod selectors;
+mod service;
 mod session_files;
 mod single_instance;
 mod socket;

@@ -163,7 +163,8 @@ fn relay(status: u8, complaint: &[u8]) -> Option<Failure> {
 }
 
 /// `$CHORUSD`, else the one beside this program, else whichever PATH holds.
-fn program() -> PathBuf {
+#[must_use]
+pub fn program() -> PathBuf {
     if let Some(given) = std::env::var_os("CHORUSD").filter(|given| !given.is_empty()) {
         return given.into();
     }
