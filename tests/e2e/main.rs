@@ -6,6 +6,7 @@ mod cli;
 mod contexts;
 mod crash;
 mod frames_memory;
+mod generated;
 mod history;
 mod import;
 mod lifecycle;
