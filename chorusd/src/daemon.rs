@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use chorus_proto::Trigger;
+use chorus_proto::methods::doctor::{DoctorParams, DoctorResult};
 use chorus_proto::paths::Places;
 use futures_util::StreamExt as _;
 use tokio::time::{Instant as Moment, timeout_at};
@@ -23,7 +24,7 @@ use crate::lifecycle::{detach, home, lock::InstanceLock, log, passed::Passed, se
 use crate::ops::agent::use_::CHOSEN;
 use crate::ops::{self, Ops};
 use crate::server::Server;
-use crate::store::Store;
+use crate::store::{Store, damage};
 
 /// Contexts that are saved at once when the daemon stops.
 const SAVES: usize = 16;
@@ -39,8 +40,7 @@ pub fn run(places: &Places, detached: bool) -> Result<()> {
     if detached {
         detach::leave_session();
     }
-    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    let config = config::load(&places.config, |name| std::env::var_os(name))?;
+    let config = configure(places)?;
     let passed = Passed::take()?;
     let expected = &places.socket;
     let socket = passed.as_ref().and_then(Passed::path).unwrap_or_else(|| expected.clone());
@@ -48,12 +48,7 @@ pub fn run(places: &Places, detached: bool) -> Result<()> {
     home::prepare(&places.home)?;
     let _lock = InstanceLock::take(&places.home)?;
     let log = log::start(&places.home, config.log_level, !detached)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 4)))
-        .thread_name("chorusd")
-        .enable_all()
-        .build()
-        .map_err(|e| Failure::io("cannot start", &e))?;
+    let runtime = runtime()?;
     let ended = runtime.block_on(async {
         let daemon = Daemon::start(places, config).await?;
         let listener = match passed {
@@ -75,6 +70,46 @@ pub fn run(places: &Places, detached: bool) -> Result<()> {
     // Threads that block on a disk which no longer answers are not waited for.
     runtime.shutdown_background();
     ended
+}
+
+/// Makes the index of `places` anew while no daemon runs, and tells how everything is.
+///
+/// # Errors
+/// Why it could not be done; a daemon that runs is one reason.
+pub fn rebuild(places: &Places) -> Result<DoctorResult> {
+    let config = Config { resume_on_start: true, ..configure(places)? };
+    home::prepare(&places.home)?;
+    let _lock = InstanceLock::take(&places.home)?;
+    log::start(&places.home, config.log_level, false)?;
+    let set_aside = damage::set_aside(&places.home, Clock::system().now())?;
+    if let Some(aside) = &set_aside {
+        tracing::warn!("the catalog is damaged; it was set aside as {}", aside.display());
+    }
+    let runtime = runtime()?;
+    let mut found = runtime.block_on(async {
+        let ops = Daemon::start(places, config).await?.ops;
+        let found = ops::doctor::doctor(&ops, DoctorParams { rebuild: true }).await;
+        ops.store.close().await?;
+        found
+    })?;
+    if let Some(rebuilt) = &mut found.rebuilt {
+        rebuilt.set_aside = set_aside.map(|path| path.to_string_lossy().into_owned());
+    }
+    Ok(found)
+}
+
+fn configure(places: &Places) -> Result<Config> {
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    config::load(&places.config, |name| std::env::var_os(name))
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 4)))
+        .thread_name("chorusd")
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::io("cannot start", &e))
 }
 
 struct Daemon {

@@ -5,6 +5,7 @@ mod atomic_save;
 mod cli;
 mod contexts;
 mod crash;
+mod doctor;
 mod frames_memory;
 mod generated;
 mod history;

@@ -7,6 +7,7 @@ pub mod daemon;
 pub mod data;
 pub mod home;
 pub mod import;
+pub mod many;
 pub mod measure;
 pub mod process;
 pub mod raw;

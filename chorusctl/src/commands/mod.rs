@@ -10,6 +10,7 @@ pub mod completions;
 pub mod context;
 pub mod daemon;
 pub mod describe;
+pub mod doctor;
 pub mod man;
 pub mod session;
 pub mod status;
@@ -32,6 +33,8 @@ pub enum Command {
     Daemon(daemon::Args),
     /// See the whole story in ten seconds, in a home of its own
     Tour(tour::Args),
+    /// Check databases, files and the machine
+    Doctor(doctor::Args),
     /// Print what completes chorusctl in a shell
     Completions(completions::Args),
     /// Print the manual page, or write those of all commands
@@ -50,6 +53,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Failure> {
         Command::Status(args) => status::run(args, app),
         Command::Daemon(args) => daemon::run(args, app),
         Command::Tour(args) => tour::run(args, app),
+        Command::Doctor(args) => doctor::run(&args, app),
         Command::Completions(args) => completions::run(&args, app),
         Command::Man(args) => man::run(&args, app),
     }

@@ -245,7 +245,7 @@ impl Catalog {
     }
 }
 
-fn insert(conn: &Connection, row: &SessionRow) -> Result<()> {
+pub(super) fn insert(conn: &Connection, row: &SessionRow) -> Result<()> {
     let header = serde_json::to_string(&row.header).map_err(|e| Failure::internal(e.to_string()))?;
     let id = row.header.id;
     conn.prepare_cached(
