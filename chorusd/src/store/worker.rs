@@ -239,7 +239,7 @@ mod tests {
     #[tokio::test]
     async fn a_job_that_fails_takes_no_other_with_it() {
         let worker = writer();
-        let (gate, wait) = mpsc::channel::<()>();
+        let (gate, wait) = mpsc::sync_channel::<()>(1);
         // While the first job waits, the others gather into one group.
         let held = worker.submit(move |_| {
             let _ = wait.recv();
