@@ -9,6 +9,7 @@ pub mod disk;
 pub mod fuzz;
 pub mod home;
 pub mod import;
+pub mod many;
 pub mod measure;
 pub mod process;
 pub mod raw;

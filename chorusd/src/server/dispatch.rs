@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_METHOD_NOT_FOUND, CODE_PARSE};
-use chorus_proto::methods::{Method, agent, context, daemon, import, session};
+use chorus_proto::methods::{Method, agent, context, daemon, doctor, import, session};
 use chorus_proto::rpc::{Progress, Request, VERSION};
 use chorus_proto::{ErrorKind, PROTOCOL, RpcError};
 use serde::Serialize;
@@ -27,10 +27,11 @@ pub struct Caller {
 }
 
 /// Every method there is, for hints.
-const METHODS: [&str; 19] = [
+const METHODS: [&str; 20] = [
     daemon::Hello::NAME,
     daemon::Status::NAME,
     daemon::Stop::NAME,
+    doctor::Doctor::NAME,
     agent::Init::NAME,
     agent::Destroy::NAME,
     agent::List::NAME,
@@ -88,6 +89,9 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
                     ops.store.judged(ops::agent::destroy::destroy(&ops, p).await)
                 })
                 .await
+        }
+        doctor::Doctor::NAME => {
+            answer.whole::<doctor::Doctor, _, _>(params, |p| async move { ops::doctor::doctor(&ops, p).await }).await
         }
         agent::Use::NAME => {
             answer.whole::<agent::Use, _, _>(params, |p| async move { ops::agent::use_::use_(&ops, p).await }).await

@@ -5,6 +5,7 @@
 
 pub mod agents_dir;
 pub mod catalog;
+pub mod damage;
 pub mod journal;
 pub mod session_files;
 mod sqlite;
@@ -32,6 +33,15 @@ pub enum Durability {
 /// Told once when storage can no longer be trusted: a sync failed, so nothing more may be acknowledged.
 pub type OnFatal = Arc<dyn Fn(Failure) + Send + Sync>;
 
+/// Where the databases are, below the home.
+pub const DB: &str = "db";
+
+/// Name of the journal's database.
+pub const JOURNAL: &str = "live.db";
+
+/// Name of the catalog's database.
+pub const CATALOG: &str = "chorus.db";
+
 /// The store of one home.
 pub struct Store {
     pub journal: Journal,
@@ -52,10 +62,10 @@ impl Store {
     /// # Errors
     /// A database that cannot be opened, or is of a newer schema.
     pub fn open(home: &Path, durability: Durability, on_fatal: &OnFatal) -> Result<Self> {
-        let db = home.join("db");
+        let db = home.join(DB);
         Ok(Self {
-            journal: Journal::open(&db.join("live.db"), durability, on_fatal)?,
-            catalog: Catalog::open(&db.join("chorus.db"), on_fatal)?,
+            journal: Journal::open(&db.join(JOURNAL), durability, on_fatal)?,
+            catalog: Catalog::open(&db.join(CATALOG), on_fatal)?,
             files: SessionFiles::default(),
             on_fatal: on_fatal.clone(),
         })

@@ -125,7 +125,7 @@ fn none_is_fine<T>(error: rusqlite::Error) -> rusqlite::Result<Option<T>> {
     }
 }
 
-fn put(conn: &Connection, row: &AgentRow) -> Result<()> {
+pub(super) fn put(conn: &Connection, row: &AgentRow) -> Result<()> {
     let status = match row.status {
         AgentStatus::Active => "active",
         AgentStatus::Destroyed => "destroyed",

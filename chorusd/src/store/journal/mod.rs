@@ -233,6 +233,11 @@ impl Journal {
             .await
     }
 
+    /// Goes through the writer like any commit and changes nothing: answered, the writer is alive.
+    pub fn pulse(&self) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(|_| Ok(()))
+    }
+
     /// Brings everything to the disk, where commits do not do so themselves.
     ///
     /// # Errors
