@@ -4,9 +4,10 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use chorus_proto::Trigger;
 use chorus_proto::paths::Places;
+use chorus_proto::{EventType, Trigger};
 use futures_util::StreamExt as _;
+use serde_json::json;
 use tokio::time::{Instant as Moment, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -14,6 +15,7 @@ use uuid::Uuid;
 
 use crate::agent::directory::Directory;
 use crate::agent::event::Verb;
+use crate::agent::idle;
 use crate::agent::registry::Registry;
 use crate::clock::Clock;
 use crate::config::agent::AgentConfig;
@@ -142,6 +144,8 @@ impl Daemon {
             tokio::spawn(async move { server.accept(listener).await })
         };
         ready();
+        self.ops.registry.arm();
+        self.tasks.spawn(idle::run(self.ops.registry.clone(), stop.clone()));
         self.tasks.spawn(maintain(self.ops.clone()));
         tokio::select! {
             signal = signals.next() => tracing::info!(signal, "stopping"),
@@ -149,6 +153,7 @@ impl Daemon {
             () = self.fatal.cancelled() => return Err(self.failure()),
         }
         let deadline = Moment::now() + self.ops.config.stop_timeout;
+        self.ops.registry.tell(EventType::DaemonStopping, None, json!({}));
         stop.cancel();
         let orderly = async {
             let _ = accepting.await;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chorus_proto::methods::context::AppendResult;
 use chorus_proto::session::SESSION_SCHEMA;
 use chorus_proto::{
-    ErrorKind, NewMessage, Role, Session, SessionHeader, SummarySource, TokenPair, Trigger, WorkingSet,
+    ErrorKind, EventType, NewMessage, Role, Session, SessionHeader, SummarySource, TokenPair, Trigger, WorkingSet,
 };
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::Facts;
 use super::context::{Pick, whole_calls};
 use super::effect::{Draft, Effect};
-use super::event::{Event, Journalled, Reply, Request, RequestId, Restore, Verb};
+use super::event::{Asked, Event, Journalled, Reply, Request, RequestId, Restore, Verb};
 use super::state::State;
 use crate::failure::Failure;
 use crate::message::{ContextNo, Stored};
@@ -40,11 +40,17 @@ impl Bench {
         Self { state: State::default(), facts: Arc::new(facts), next: 0, now }
     }
 
+    /// What comes of an event, without what is only told to observers.
+    fn handle(&mut self, event: Event) -> Vec<Effect> {
+        let effects = self.state.handle(event).into_iter();
+        effects.filter(|effect| !matches!(effect, Effect::Tell(..))).collect()
+    }
+
     fn ask(&mut self, verb: Verb) -> Vec<Effect> {
         self.next += 1;
         let fresh = ContextNo(i64::try_from(self.next).unwrap() + 100);
         let (id, facts, now) = (self.next, self.facts.clone(), self.now);
-        self.state.handle(Event::Request(Box::new(Request { id, facts, now, fresh, verb })))
+        self.handle(Event::Request(Box::new(Request { asked: Asked { id, facts, now, fresh }, verb })))
     }
 
     fn append(&mut self, text: &str) -> Vec<Effect> {
@@ -52,7 +58,7 @@ impl Bench {
     }
 
     fn durable(&mut self, messages: u64) -> Vec<Effect> {
-        self.state.handle(Event::Appended(Ok(Journalled::Now(AppendResult { appended: 1, messages }))))
+        self.handle(Event::Appended(Ok(Journalled::Now(AppendResult { appended: 1, messages }))))
     }
 
     fn fill(&mut self, texts: &[&str]) {
@@ -72,7 +78,7 @@ impl Bench {
     }
 
     fn written(&mut self, draft: &Draft) -> Vec<Effect> {
-        self.state.handle(Event::Written(Ok(Box::new(session(draft)))))
+        self.handle(Event::Written(Ok(Box::new(session(draft)))))
     }
 }
 
@@ -163,12 +169,12 @@ fn an_append_that_fails_leaves_nothing() {
     let mut bench = Bench::new();
     bench.append("lost");
     bench.append("kept");
-    assert!(reply(bench.state.handle(Event::Appended(Err(failed())))).is_err());
+    assert!(reply(bench.handle(Event::Appended(Err(failed())))).is_err());
     bench.durable(1);
     assert_eq!(bench.texts(), ["kept"]);
     let mut bench = Bench::new();
     bench.append("lost");
-    bench.state.handle(Event::Appended(Err(failed())));
+    bench.handle(Event::Appended(Err(failed())));
     assert!(bench.state.is_empty());
 }
 
@@ -177,7 +183,7 @@ fn a_known_key_adds_nothing() {
     let mut bench = Bench::new();
     bench.append("again");
     let answer = AppendResult { appended: 1, messages: 9 };
-    let effects = bench.state.handle(Event::Appended(Ok(Journalled::Before(answer.clone()))));
+    let effects = bench.handle(Event::Appended(Ok(Journalled::Before(answer.clone()))));
     assert!(matches!(reply(effects), Ok(Reply::Appended(given)) if given == answer));
     assert!(bench.state.is_empty());
 }
@@ -210,7 +216,7 @@ fn a_save_that_fails_changes_nothing() {
     let mut bench = Bench::new();
     bench.fill(&["one"]);
     bench.ask(Verb::Save { description: None, tags: Vec::new(), clear: true });
-    assert_eq!(reply(bench.state.handle(Event::Written(Err(failed())))).unwrap_err(), failed());
+    assert_eq!(reply(bench.handle(Event::Written(Err(failed())))).unwrap_err(), failed());
     assert_eq!(bench.texts(), ["one"]);
     assert_eq!(bench.state.context().unwrap().unsaved(), 1);
 }
@@ -221,7 +227,7 @@ fn save_and_clear_ends_the_context() {
     bench.fill(&["one"]);
     let draft = draft(bench.ask(Verb::Save { description: None, tags: Vec::new(), clear: true }));
     assert!(matches!(bench.written(&draft)[..], [Effect::End(ContextNo(101))]));
-    assert!(matches!(reply(bench.state.handle(Event::Ended(Ok(())))), Ok(Reply::Saved { cleared: true, .. })));
+    assert!(matches!(reply(bench.handle(Event::Ended(Ok(())))), Ok(Reply::Saved { cleared: true, .. })));
     assert!(bench.state.is_empty());
 }
 
@@ -230,10 +236,10 @@ fn clear_says_how_many_went_and_a_failed_one_keeps_them() {
     let mut bench = Bench::new();
     bench.fill(&["one", "two"]);
     bench.ask(Verb::Clear { save: false });
-    assert!(reply(bench.state.handle(Event::Ended(Err(failed())))).is_err());
+    assert!(reply(bench.handle(Event::Ended(Err(failed())))).is_err());
     assert_eq!(bench.texts().len(), 2);
     bench.ask(Verb::Clear { save: false });
-    match reply(bench.state.handle(Event::Ended(Ok(())))) {
+    match reply(bench.handle(Event::Ended(Ok(())))) {
         Ok(Reply::Cleared(result)) => assert_eq!(result.discarded, 2),
         other => panic!("{other:?}"),
     }
@@ -248,7 +254,7 @@ fn the_next_context_begins_anew() {
     let mut bench = Bench::new();
     bench.fill(&["one", "two"]);
     bench.ask(Verb::Clear { save: false });
-    bench.state.handle(Event::Ended(Ok(())));
+    bench.handle(Event::Ended(Ok(())));
     let effects = bench.append("three");
     let [Effect::Append(append)] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!(append.first, 0);
@@ -257,7 +263,8 @@ fn the_next_context_begins_anew() {
 
 fn restore(discard: bool) -> Verb {
     let messages = vec![stored(Role::User, "old"), stored(Role::Assistant, "answer")];
-    Verb::Restore(Restore { session: Uuid::from_u128(5), messages, discard })
+    let working_set = WorkingSet::default();
+    Verb::Restore(Restore { session: Uuid::from_u128(5), session_id: "old".into(), messages, working_set, discard })
 }
 
 #[test]
@@ -267,11 +274,11 @@ fn restore_saves_what_is_unsaved_first() {
     let draft = draft(bench.ask(restore(false)));
     assert_eq!(draft.trigger, Trigger::Restore);
     let effects = bench.written(&draft);
-    let [Effect::Replace { old: Some(ContextNo(101)), new, session, totals }] = &effects[..] else {
+    let [Effect::Replace { old: Some(ContextNo(101)), new, session, totals, .. }] = &effects[..] else {
         panic!("{effects:?}")
     };
     assert_eq!((*session, new.parent, totals.messages), (Uuid::from_u128(5), Some(Uuid::from_u128(5)), 2));
-    match reply(bench.state.handle(Event::Replaced(Ok(())))) {
+    match reply(bench.handle(Event::Replaced(Ok(())))) {
         Ok(Reply::Restored { messages: 2, saved_first: Some(_) }) => {}
         other => panic!("{other:?}"),
     }
@@ -279,7 +286,7 @@ fn restore_saves_what_is_unsaved_first() {
     assert_eq!(bench.state.context().unwrap().unsaved(), 0);
     let effects = bench.append("on");
     let [Effect::Append(append)] = &effects[..] else { panic!("{effects:?}") };
-    assert_eq!(append.first, 1, "record 0 is the reference");
+    assert_eq!(append.first, 2, "the reference and the working set stand before it");
 }
 
 #[test]
@@ -287,7 +294,7 @@ fn restore_with_discard_and_of_a_saved_context_saves_nothing() {
     let mut bench = Bench::new();
     bench.fill(&["new"]);
     assert!(matches!(bench.ask(restore(true))[..], [Effect::Replace { .. }]));
-    bench.state.handle(Event::Replaced(Ok(())));
+    bench.handle(Event::Replaced(Ok(())));
     assert!(matches!(bench.ask(restore(false))[..], [Effect::Replace { .. }]));
 }
 
@@ -296,7 +303,7 @@ fn a_restore_that_fails_keeps_the_context() {
     let mut bench = Bench::new();
     bench.fill(&["new"]);
     bench.ask(restore(true));
-    assert!(reply(bench.state.handle(Event::Replaced(Err(failed())))).is_err());
+    assert!(reply(bench.handle(Event::Replaced(Err(failed())))).is_err());
     assert_eq!(bench.texts(), ["new"]);
 }
 
@@ -318,14 +325,14 @@ fn putting_away_saves_only_what_is_unsaved() {
 fn a_reference_is_written_out_only_for_its_session() {
     let mut bench = Bench::new();
     bench.ask(restore(false));
-    bench.state.handle(Event::Replaced(Ok(())));
+    bench.handle(Event::Replaced(Ok(())));
     assert!(matches!(reply(bench.ask(Verb::Materialise(Uuid::from_u128(6)))), Ok(Reply::Materialised)));
     let effects = bench.ask(Verb::Materialise(Uuid::from_u128(5)));
     assert!(matches!(&effects[..], [Effect::Materialise { messages, .. }] if messages.len() == 2));
-    bench.state.handle(Event::Materialised(Ok(())));
+    bench.handle(Event::Materialised(Ok(())));
     assert_eq!(bench.state.context().unwrap().base_session, None);
     let effects = bench.append("on");
-    assert!(matches!(&effects[..], [Effect::Append(append)] if append.first == 2));
+    assert!(matches!(&effects[..], [Effect::Append(append)] if append.first == 3));
 }
 
 #[test]
@@ -333,7 +340,7 @@ fn a_held_agent_takes_nothing_until_it_is_let_go() {
     let mut bench = Bench::new();
     assert!(matches!(reply(bench.ask(Verb::Hold)), Ok(Reply::Held)));
     assert!(!bench.state.accepts() && !bench.state.is_empty());
-    assert!(bench.state.handle(Event::Released).is_empty());
+    assert!(bench.handle(Event::Released).is_empty());
     assert!(bench.state.accepts() && bench.state.is_empty());
 }
 
@@ -353,7 +360,7 @@ fn a_context_that_cannot_be_read_back_can_be_cleared_or_replaced() {
     assert!(matches!(bench.ask(Verb::Clear { save: false })[..], [Effect::End(_)]));
     bench.state = unreadable();
     assert!(matches!(bench.ask(restore(true))[..], [Effect::Replace { .. }]));
-    bench.state.handle(Event::Replaced(Ok(())));
+    bench.handle(Event::Replaced(Ok(())));
     assert_eq!(bench.texts(), ["old", "answer"]);
 }
 
@@ -369,7 +376,7 @@ fn events_that_nobody_waits_for_are_dropped() {
         Event::Materialised(Ok(())),
         Event::Released,
     ] {
-        assert!(bench.state.handle(event).is_empty());
+        assert!(bench.handle(event).is_empty());
     }
     assert_eq!(bench.texts(), ["one"]);
 }
@@ -392,4 +399,149 @@ fn a_cut_never_parts_a_call_from_its_result() {
     ];
     let cuts: Vec<usize> = (0..=6).map(|at| whole_calls(&messages, at)).collect();
     assert_eq!(cuts, [0, 1, 1, 1, 4, 5, 5]);
+}
+
+fn idle_at(bench: &Bench) -> Verb {
+    Verb::Idle { deadline: bench.state.context().and_then(|context| context.idle_deadline_at).unwrap_or_default() }
+}
+
+#[test]
+fn an_idle_context_is_saved_cleared_and_announced_once() {
+    let mut bench = Bench::new();
+    bench.fill(&["one"]);
+    let verb = idle_at(&bench);
+    let draft = draft(bench.ask(verb));
+    assert_eq!(draft.trigger, Trigger::IdleTimeout);
+    assert!(matches!(bench.written(&draft)[..], [Effect::End(_)]));
+    let effects = bench.handle(Event::Ended(Ok(())));
+    let [Effect::IdleNotice { written: Some(_), timeout, .. }, Effect::Reply(..)] = &effects[..] else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(timeout.as_secs(), 1800);
+    assert!(bench.state.is_empty());
+}
+
+#[test]
+fn an_idle_context_that_a_session_holds_is_not_saved_again() {
+    let mut bench = Bench::new();
+    bench.ask(restore(false));
+    bench.handle(Event::Replaced(Ok(())));
+    let verb = idle_at(&bench);
+    assert!(matches!(bench.ask(verb)[..], [Effect::End(_)]));
+    let effects = bench.handle(Event::Ended(Ok(())));
+    let held_by = Uuid::from_u128(5);
+    assert!(matches!(&effects[..], [Effect::IdleNotice { session, written: None, .. }, _] if *session == held_by));
+}
+
+#[test]
+fn a_timer_that_lost_the_race_does_nothing() {
+    let mut bench = Bench::new();
+    bench.fill(&["one"]);
+    let late = idle_at(&bench);
+    bench.now = "2026-02-12T10:29:59.999Z".parse().unwrap();
+    // The message is under way when the timer comes: the timer waits for it, and then is late.
+    bench.append("two");
+    assert!(bench.ask(late).is_empty());
+    let effects = bench.durable(2);
+    assert!(matches!(
+        effects[..],
+        [Effect::Reply(_, Ok(Reply::Appended(_))), Effect::Reply(_, Ok(Reply::PutAway(None)))]
+    ));
+    assert_eq!(bench.texts(), ["one", "two"]);
+}
+
+#[test]
+fn pins_start_no_timer_and_are_nothing_to_save() {
+    let mut bench = Bench::new();
+    let pin = || Verb::Pin { id: "p".into(), text: "the old column stays".into() };
+    let effects = bench.ask(pin());
+    let [Effect::Change(change)] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!((change.number, change.deadline, change.totals.messages), (0, None, 0));
+    assert!(
+        matches!(reply(bench.handle(Event::Changed(Ok(())))), Ok(Reply::Pinned(set)) if set.pinned_facts.len() == 1)
+    );
+    assert_eq!(reply(bench.ask(save())).unwrap_err().kind, ErrorKind::NothingToSave);
+    // The first message goes into the context that the pin began, and the save has the pin.
+    let effects = bench.append("one");
+    assert!(matches!(&effects[..], [Effect::Append(append)] if append.first == 1));
+    bench.durable(1);
+    assert_eq!(draft(bench.ask(save())).working_set.pinned_facts[0].text, "the old column stays");
+}
+
+#[test]
+fn pins_come_out_by_number() {
+    let mut bench = Bench::new();
+    assert_eq!(reply(bench.ask(Verb::Unpin { number: 1 })).unwrap_err().kind, ErrorKind::NotFound);
+    for text in ["a", "b"] {
+        bench.ask(Verb::Pin { id: text.into(), text: text.into() });
+        bench.handle(Event::Changed(Ok(())));
+    }
+    bench.ask(Verb::Unpin { number: 1 });
+    match reply(bench.handle(Event::Changed(Ok(())))) {
+        Ok(Reply::Pinned(set)) => assert_eq!(set.pinned_facts.iter().map(|f| &f.text[..]).collect::<Vec<_>>(), ["b"]),
+        other => panic!("{other:?}"),
+    }
+    bench.ask(Verb::Pin { id: "c".into(), text: "c".into() });
+    assert!(reply(bench.handle(Event::Changed(Err(failed())))).is_err());
+    assert_eq!(bench.state.context().unwrap().working_set.pinned_facts.len(), 1);
+}
+
+#[test]
+fn a_rewind_drops_turns_and_can_be_taken_back() {
+    let mut bench = Bench::new();
+    bench.fill(&["one", "two", "three"]);
+    bench.ask(save());
+    let saved = session(&draft_of(&bench));
+    bench.handle(Event::Written(Ok(Box::new(saved))));
+    assert_eq!(bench.state.context().unwrap().unsaved(), 0);
+    let effects = bench.ask(Verb::Rewind { turns: 2 });
+    assert!(matches!(&effects[..], [Effect::Change(change)] if change.totals.messages == 1 && change.saved == 1));
+    assert!(matches!(reply(bench.handle(Event::Changed(Ok(())))), Ok(Reply::Rewound { moved: 2, messages: 1 })));
+    assert_eq!(bench.texts(), ["one"]);
+    bench.ask(Verb::Unrewind);
+    bench.handle(Event::Changed(Ok(())));
+    assert_eq!(bench.texts(), ["one", "two", "three"]);
+    assert_eq!(bench.state.context().unwrap().unsaved(), 0);
+    assert_eq!(reply(bench.ask(Verb::Unrewind)).unwrap_err().kind, ErrorKind::Denied);
+    assert_eq!(reply(bench.ask(Verb::Rewind { turns: 4 })).unwrap_err().kind, ErrorKind::InvalidParams);
+    // What is said after a rewind is unsaved, though a session holds as many messages.
+    bench.ask(Verb::Rewind { turns: 1 });
+    bench.handle(Event::Changed(Ok(())));
+    bench.append("other");
+    bench.durable(3);
+    assert_eq!(bench.state.context().unwrap().unsaved(), 1);
+    assert_eq!(reply(bench.ask(Verb::Unrewind)).unwrap_err().kind, ErrorKind::Denied);
+}
+
+/// The save that is under way, as it was handed out.
+fn draft_of(bench: &Bench) -> Box<Draft> {
+    let context = bench.state.context().unwrap();
+    Box::new(Draft {
+        facts: bench.facts.clone(),
+        context: context.no,
+        trigger: Trigger::ManualSave,
+        description: None,
+        tags: Vec::new(),
+        now: bench.now,
+        started_at: context.started_at,
+        parent: None,
+        messages: context.messages.clone(),
+        totals: context.totals,
+        working_set: context.working_set.clone(),
+    })
+}
+
+#[test]
+fn observers_hear_what_happened_in_order() {
+    let mut bench = Bench::new();
+    bench.fill(&["one"]);
+    let mut told = Vec::new();
+    let mut hear = |effects: Vec<Effect>| {
+        told.extend(effects.into_iter().filter_map(|e| if let Effect::Tell(kind, _) = e { Some(kind) } else { None }));
+    };
+    bench.ask(Verb::Save { description: None, tags: Vec::new(), clear: true });
+    let written = session(&draft_of(&bench));
+    hear(bench.state.handle(Event::Written(Ok(Box::new(written)))));
+    hear(bench.state.handle(Event::Ended(Ok(()))));
+    assert_eq!(told, [EventType::ContextSaved, EventType::ContextCleared]);
 }

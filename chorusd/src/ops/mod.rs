@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod context;
+pub mod events;
 mod import_sink;
 pub mod scan;
 pub mod select;

@@ -82,10 +82,21 @@ impl Worker {
     }
 
     /// Queues `job`; jobs run in the order of these calls. What it returns arrives when its commit is durable.
-    pub fn submit<T, J>(&self, job: J) -> impl Future<Output = Result<T>> + Send + use<T, J>
+    pub fn submit<T, J>(&self, job: J) -> impl Future<Output = Result<T>> + Send
     where
         T: Send + 'static,
         J: FnOnce(&Connection) -> Result<T> + Send + 'static,
+    {
+        self.submit_then(job, |_: &T| ())
+    }
+
+    /// As [`Worker::submit`]; `then` sees the result right after the commit, on the worker's thread and in the order of
+    /// the jobs.
+    pub fn submit_then<T, J, A>(&self, job: J, then: A) -> impl Future<Output = Result<T>> + Send + use<T, J, A>
+    where
+        T: Send + 'static,
+        J: FnOnce(&Connection) -> Result<T> + Send + 'static,
+        A: FnOnce(&T) + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
         let run = move |conn: Result<&Connection>| {
@@ -93,7 +104,11 @@ impl Worker {
             Done {
                 failed: result.as_ref().err().cloned(),
                 finish: Box::new(move |commit: Result<()>| {
-                    let _ = reply.send(result.and_then(|value| commit.map(|()| value)));
+                    let result = result.and_then(|value| commit.map(|()| value));
+                    if let Ok(value) = &result {
+                        then(value);
+                    }
+                    let _ = reply.send(result);
                 }),
             }
         };
@@ -239,7 +254,7 @@ mod tests {
     #[tokio::test]
     async fn a_job_that_fails_takes_no_other_with_it() {
         let worker = writer();
-        let (gate, wait) = mpsc::channel::<()>();
+        let (gate, wait) = mpsc::sync_channel::<()>(1);
         // While the first job waits, the others gather into one group.
         let held = worker.submit(move |_| {
             let _ = wait.recv();

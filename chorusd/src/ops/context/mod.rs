@@ -3,7 +3,9 @@
 pub mod append;
 pub mod clear;
 pub mod history;
+pub mod pin;
 pub mod restore;
+pub mod rewind;
 pub mod save;
 pub mod show;
 
