@@ -183,6 +183,28 @@ pub struct NewMessage {
     pub provider: Option<Box<RawValue>>,
 }
 
+/// Messages as a list of objects. serde would read a list as the fields of a message in their order, which nobody
+/// means.
+pub(crate) fn objects<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<NewMessage>, D::Error> {
+    struct Object(NewMessage);
+    struct OnlyMap;
+    impl<'de> serde::de::Visitor<'de> for OnlyMap {
+        type Value = Object;
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a message object")
+        }
+        fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<Object, A::Error> {
+            NewMessage::deserialize(serde::de::value::MapAccessDeserializer::new(map)).map(Object)
+        }
+    }
+    impl<'de> Deserialize<'de> for Object {
+        fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+            from.deserialize_map(OnlyMap)
+        }
+    }
+    Ok(Vec::<Object>::deserialize(from)?.into_iter().map(|object| object.0).collect())
+}
+
 fn user() -> Role {
     Role::User
 }

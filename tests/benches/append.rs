@@ -49,14 +49,14 @@ fn one_client(daemon: &Daemon, folder: &Path) -> Ratio {
 
 /// 64 clients: their rate over that of one writer that flushes each time.
 fn many_clients(daemon: &Daemon, folder: &Path) -> (f64, f64) {
-    const EACH: usize = 40;
+    const EACH: usize = 10;
     for n in 0..CLIENTS {
         daemon.client().init(&format!("many-{n}"));
     }
     let (text, mut file) = (message(), log(folder));
     let mut clients: Vec<Client> = (0..CLIENTS).map(|_| daemon.client()).collect();
     let (mut floor, mut ours) = (Vec::new(), Vec::new());
-    for _ in 0..7 {
+    for _ in 0..41 {
         floor.push(time(|| (0..CLIENTS * EACH / 4).for_each(|_| write(&mut file, text.as_bytes()))));
         ours.push(time(|| {
             std::thread::scope(|scope| {

@@ -5,12 +5,14 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use chorus_proto::methods::context::{Restore, RestoreParams, Save, SaveParams, Show, ShowParams};
+use chorus_proto::methods::context::{
+    History, HistoryParams, Restore, RestoreParams, Save, SaveParams, Show, ShowParams,
+};
 use chorus_proto::methods::daemon::{Hello, HelloParams};
 use chorus_proto::{Client, Message, NewMessage, Role};
 use chorus_tests::chat::Chat as _;
 use chorus_tests::measure::{Ratio, median, paired, report, time, undisturbed};
-use chorus_tests::{Daemon, home};
+use chorus_tests::{DEADLINE, Daemon, home, wait_until};
 use sha2::{Digest as _, Sha256};
 
 const MESSAGES: usize = 10_000;
@@ -44,7 +46,13 @@ fn bare_save(messages: &[Message], folder: &Path) -> Duration {
 
 fn save(client: &mut Client) -> Duration {
     let params = SaveParams { agent: Some("a".into()), description: Some("bench".into()), ..Default::default() };
-    time(|| _ = client.call::<Save>(&params).expect("saved"))
+    let took = time(|| _ = client.call::<Save>(&params).expect("saved"));
+    // The summary follows the answer; the next measurement begins when it is there.
+    let newest = HistoryParams { agent: Some("a".into()), limit: Some(1), ..Default::default() };
+    wait_until("the summary", DEADLINE, || {
+        client.call::<History>(&newest).expect("the history").sessions.pop()?.header.summary
+    });
+    took
 }
 
 /// Read and parse: what no restore can do without.
@@ -61,7 +69,8 @@ fn bare_restore(path: &str) -> Duration {
 }
 
 fn restore(client: &mut Client, session: &str) -> Duration {
-    let params = RestoreParams { agent: Some("a".into()), session: session.into(), discard: true, at: None };
+    let params =
+        RestoreParams { agent: Some("a".into()), session: session.into(), discard: true, ..Default::default() };
     time(|| assert_eq!(client.call::<Restore>(&params).expect("restored").messages, MESSAGES as u64))
 }
 

@@ -4,7 +4,7 @@ use chorus_proto::methods::context::{Restore, RestoreParams, RestoreResult, Show
 use chorus_proto::{Client, ErrorKind, NewMessage, Role, Trigger};
 use chorus_tests::Daemon;
 use chorus_tests::chat::{Chat as _, kind_of};
-use chorus_tests::ctl::chorusctl;
+use chorus_tests::ctl::{chorusctl, run};
 use serde_json::json;
 
 use crate::home;
@@ -113,14 +113,18 @@ fn it_may_stop_at_a_message_and_never_parts_a_call_from_its_result() {
     let messages = messages.into_iter().map(|value| serde_json::from_value(value).expect("a message"));
     client.append_all("a", messages.collect());
     client.save("a", "calls");
-    for (at, kept) in [(1, 1), (2, 1), (3, 1), (4, 4), (5, 5), (6, 6), (7, 6), (8, 8), (9, 8), (u64::MAX, 8)] {
+    for (at, kept) in [(1, 1), (2, 1), (3, 1), (4, 4), (5, 5), (6, 6), (7, 6), (8, 8)] {
         let back = restore(&mut client, &RestoreParams { at: Some(at), discard: true, ..latest() });
         assert_eq!(back.messages, kept, "--at {at}");
         assert_eq!(client.texts("a").len() as u64, kept, "--at {at}");
     }
-    let nothing = RestoreParams { at: Some(0), discard: true, ..latest() };
-    assert_eq!(kind_of(client.call::<Restore>(&nothing)), ErrorKind::NothingToSave);
-    assert_eq!(client.texts("a").len(), 8, "and the context is as it was");
+    for (at, kind) in
+        [(0, ErrorKind::NothingToSave), (9, ErrorKind::InvalidParams), (u64::MAX, ErrorKind::InvalidParams)]
+    {
+        let wrong = RestoreParams { at: Some(at), discard: true, ..latest() };
+        assert_eq!(kind_of(client.call::<Restore>(&wrong)), kind, "--at {at}");
+        assert_eq!(client.texts("a").len(), 8, "and the context is as it was");
+    }
 }
 
 #[test]
@@ -139,6 +143,10 @@ fn another_agents_session_only_where_the_agent_was_said() {
     assert!([ErrorKind::SessionNotFound, ErrorKind::Denied].contains(&kind), "{kind:?}");
     let said = chorusctl(&home, ["context", "restore", &id]);
     assert!([3, 6].contains(&said.status), "{said:?}");
+    // An agent that the environment or the current directory implies was not said.
+    let mut implied = home.command(home.bins.chorusctl);
+    implied.args(["context", "restore", &id]).env("CHORUS_AGENT", "a");
+    run(implied, b"").failed(6);
     assert_eq!(client.texts("a"), Vec::<String>::new());
     chorusctl(&home, ["--agent", "a", "context", "restore", &id]).ok();
     assert_eq!(client.texts("a"), ["b's own"]);

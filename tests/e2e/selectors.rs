@@ -11,7 +11,7 @@ use chorus_tests::ctl::chorusctl;
 use crate::home;
 
 fn get(client: &mut Client, selector: &str) -> Result<Session, CallError> {
-    let params = GetParams { agent: Some("a".into()), session: selector.into(), limit: Some(0), offset: None };
+    let params = GetParams { agent: Some("a".into()), session: selector.into(), limit: Some(0), ..Default::default() };
     client.call::<Get>(&params).map(|found| found.session)
 }
 

@@ -83,7 +83,7 @@ impl Chat for Client {
                 agent: Some(agent.into()),
                 session: selector.into(),
                 offset: Some(offset),
-                limit: None,
+                ..Default::default()
             };
             let page = self.call::<session::Get>(&params).expect("session.get");
             all.extend(page.messages);

@@ -29,7 +29,7 @@ pub struct Ratio {
     pub name: String,
     pub floor: Duration,
     pub ours: Duration,
-    /// The most that is promised.
+    /// The most that is promised; infinite where nothing is.
     pub target: f64,
 }
 
@@ -42,16 +42,13 @@ impl Ratio {
 
 impl fmt::Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verdict = if self.value() <= self.target { "met" } else { "MISSED" };
-        write!(
-            f,
-            "{:<44} floor {:>10.3?}  chorus {:>10.3?}  ratio {:>5.2}  target {:.2}  {verdict}",
-            self.name,
-            self.floor,
-            self.ours,
-            self.value(),
-            self.target
-        )
+        let (name, floor, ours, ratio) = (&self.name, self.floor, self.ours, self.value());
+        write!(f, "{name:<44} floor {floor:>10.3?}  chorus {ours:>10.3?}  ratio {ratio:>5.2}")?;
+        if self.target.is_infinite() {
+            return Ok(());
+        }
+        let verdict = if ratio <= self.target { "met" } else { "MISSED" };
+        write!(f, "  target {:.2}  {verdict}", self.target)
     }
 }
 

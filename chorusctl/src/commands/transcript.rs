@@ -140,3 +140,46 @@ fn painted_body(out: &mut Out, content: &str, style: Style, most: usize) -> Resu
 fn room(width: usize) -> usize {
     width.min(WIDEST).saturating_sub(INDENT).max(10)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(width: Option<usize>, messages: &[serde_json::Value]) -> Result<String, Failure> {
+        let mut out = Out::captured(width);
+        let mut transcript = Transcript::new(6);
+        for message in messages {
+            let message =
+                serde_json::from_value(message.clone()).map_err(|error| Failure::failed(error.to_string()))?;
+            transcript.message(&mut out, &message)?;
+        }
+        Ok(out.written().to_owned())
+    }
+
+    fn conversation() -> [serde_json::Value; 2] {
+        let lines: Vec<String> = (1..=20).map(|number| format!("line {number}")).collect();
+        [
+            serde_json::json!({"id": "a", "role": "assistant", "content": "Let me look.\u{1b}[2J", "timestamp": "2026-11-21T09:00:00Z",
+                "tool_calls": [{"id": "c", "name": "Bash", "params": {"command": "ls"}}]}),
+            serde_json::json!({"id": "b", "role": "tool_result", "content": lines.join("\n"), "tool_call_id": "c",
+                "is_error": true, "timestamp": "2026-11-22T10:00:00Z"}),
+        ]
+    }
+
+    #[test]
+    fn a_terminal_is_shown_the_beginning_of_long_results() -> Result<(), Failure> {
+        let text = shown(Some(40), &conversation())?;
+        let beginning = "\n── 2026-11-21 ──\n\n  7 assistant · 09:00\n    Let me look.␛[2J\n    → Bash {\"command\":\"ls\"}\n\
+                         \n── 2026-11-22 ──\n\n  8 result of Bash failed · 10:00\n    │ line 1\n";
+        assert!(text.starts_with(beginning), "{text}");
+        assert!(text.contains("│ line 12\n    │ … 8 more lines") && !text.contains("line 13"), "{text}");
+        Ok(())
+    }
+
+    #[test]
+    fn a_pipe_is_shown_everything() -> Result<(), Failure> {
+        let text = shown(None, &conversation())?;
+        assert!(text.ends_with("    │ line 19\n    │ line 20\n"), "{text}");
+        Ok(())
+    }
+}

@@ -21,9 +21,9 @@ pub fn confirm(command: &str, question: &str) -> Result<(), Failure> {
         (Ok(_), "y" | "yes") => Ok(()),
         (Ok(0), _) => {
             let _ = writeln!(stderr);
-            Err(Failure::refused("no answer: nothing was changed"))
+            Err(Failure::refused("not confirmed: nothing was changed"))
         }
-        _ => Err(Failure::refused("nothing was changed")),
+        _ => Err(Failure::refused("not confirmed: nothing was changed")),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Standard output, held for the whole command: written in large pieces, flushed once.
 
 use std::fmt;
-use std::io::{self, IsTerminal as _, StdoutLock, Write as _};
+use std::io;
+use std::os::fd::BorrowedFd;
 
 use clap::ValueEnum;
 use serde_json::value::RawValue;
@@ -31,8 +32,8 @@ const PIECE: usize = 64 * 1024;
 #[derive(Debug)]
 pub struct Out {
     gathered: String,
-    /// `None` in tests of what is written.
-    stdout: Option<StdoutLock<'static>>,
+    /// `None` in tests of what is written. The standard library's own output would look for line ends and lock.
+    stdout: Option<BorrowedFd<'static>>,
     format: Format,
     paint: Paint,
     terminal: bool,
@@ -46,13 +47,13 @@ impl Out {
     /// Takes standard output.
     #[must_use]
     pub fn new(format: Format, color: ColorWhen, quiet: bool) -> Self {
-        let stdout = io::stdout();
-        let terminal = stdout.is_terminal();
+        let stdout = rustix::stdio::stdout();
+        let terminal = rustix::termios::isatty(stdout);
         let text = format == Format::Text;
         Self {
-            width: (terminal && text).then(|| terminal::columns(&stdout)),
+            width: (terminal && text).then(|| terminal::columns(stdout)),
             gathered: String::new(),
-            stdout: Some(stdout.lock()),
+            stdout: Some(stdout),
             format,
             paint: Paint { on: text && color.decide(terminal) },
             terminal,
@@ -139,13 +140,12 @@ impl Out {
     /// # Errors
     /// [`Failure`] when standard output does not take it.
     pub fn flush(&mut self) -> Result<(), Failure> {
-        self.pass_on(1)?;
-        self.stdout.as_mut().map_or(Ok(()), |stdout| stdout.flush().map_err(Failure::stdout))
+        self.pass_on(1)
     }
 
     fn pass_on(&mut self, at_least: usize) -> Result<(), Failure> {
-        let Some(stdout) = self.stdout.as_mut().filter(|_| self.gathered.len() >= at_least) else { return Ok(()) };
-        let written = stdout.write_all(self.gathered.as_bytes());
+        let Some(stdout) = self.stdout.filter(|_| self.gathered.len() >= at_least) else { return Ok(()) };
+        let written = write_all(stdout, self.gathered.as_bytes());
         self.gathered.clear();
         written.map_err(Failure::stdout)
     }
@@ -170,4 +170,16 @@ impl Out {
     pub(crate) fn written(&self) -> &str {
         &self.gathered
     }
+}
+
+fn write_all(stdout: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::io::write(stdout, bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = &bytes[written..],
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
 }

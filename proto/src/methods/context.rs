@@ -101,7 +101,8 @@ pub struct AppendParams {
     /// Of `text`; `user` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "crate::message::objects")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<NewMessage>"))]
     pub messages: Vec<NewMessage>,
     /// The same key again gives the first answer and adds nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -232,6 +233,10 @@ pub struct RestoreParams {
     /// Do not save the live context first.
     #[serde(default)]
     pub discard: bool,
+    /// Only a session of the agent itself: another agent's is refused though `agent` was said. For clients that find
+    /// the agent by themselves.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

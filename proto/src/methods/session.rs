@@ -19,6 +19,9 @@ pub struct GetParams {
     pub agent: Option<String>,
     /// As in `context.restore`.
     pub session: String,
+    /// As in `context.restore`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own: bool,
     /// Index of the first message of the page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,

@@ -78,7 +78,8 @@ impl Solo {
             }
             Step::Clear => client.call::<context::Clear>(&context::ClearParams { agent, save: false }).map(drop),
             Step::Restore => {
-                let params = context::RestoreParams { agent, session: "latest".into(), discard: true, at: None };
+                let params =
+                    context::RestoreParams { agent, session: "latest".into(), discard: true, ..Default::default() };
                 client.call::<context::Restore>(&params).map(drop)
             }
         }

@@ -31,7 +31,8 @@ fn edit(path: &Path, change: impl FnOnce(&mut Value)) {
 }
 
 fn restore(client: &mut Client) -> Result<Vec<String>, CallError> {
-    let params = RestoreParams { agent: Some("a".into()), session: "latest".into(), discard: true, at: None };
+    let params =
+        RestoreParams { agent: Some("a".into()), session: "latest".into(), discard: true, ..Default::default() };
     client.call::<Restore>(&params).map(|result| result.warnings)
 }
 

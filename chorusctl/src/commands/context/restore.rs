@@ -28,7 +28,13 @@ pub struct Args {
 /// # Errors
 /// Why it was not restored.
 pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
-    let params = RestoreParams { agent: app.agent(), session: args.session, at: args.at, discard: args.discard };
+    let params = RestoreParams {
+        agent: app.agent(),
+        session: args.session,
+        at: args.at,
+        discard: args.discard,
+        own: app.global.agent.is_none(),
+    };
     app.answer::<Restore>(&params, |app, result| {
         for warning in &result.warnings {
             app.notes.warning(warning);

@@ -29,8 +29,10 @@ pub struct Args {
 /// # Errors
 /// Why it was not saved.
 pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
-    let _ = args.no_wait;
-    let params = SaveParams { agent: app.agent(), description: args.description, clear: args.clear, tag: args.tag };
+    // The answer carries the summary as long as the daemon makes it without a model, so there is nothing to wait for
+    // either way.
+    let Args { description, clear, tag, no_wait: _ } = args;
+    let params = SaveParams { agent: app.agent(), description, clear, tag };
     app.answer::<Save>(&params, |app, result| {
         describe::saved(&mut app.out, &result.session)?;
         if result.cleared { app.out.done("the context is clear") } else { Ok(()) }

@@ -30,10 +30,12 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     let agent = app.agent();
     let text = app.out.format() == Format::Text;
     let limit = text.then_some(PAGE);
-    let first = GetParams { agent: agent.clone(), session: args.session.clone(), offset: None, limit };
+    let own = app.global.agent.is_none();
+    let first = GetParams { agent: agent.clone(), session: args.session.clone(), own, offset: None, limit };
     let following = |session: &str, offset| GetParams {
         agent: agent.clone(),
         session: session.to_owned(),
+        own,
         offset: Some(offset),
         limit,
     };

@@ -13,7 +13,7 @@ use crate::ui::{Out, Style};
 pub fn tell(stage: &mut Stage, out: &mut Out) -> Result<(), Failure> {
     let home = stage.directory().display().to_string();
     writeln!(out, "{}", out.paint(Style::Strong, "Chorus keeps the conversations of AI agents, and never loses one."))?;
-    writeln!(out, "Every command below is really run, in {home}, which is gone afterwards.")?;
+    writeln!(out, "Every command below is really run, in a home that is gone afterwards:\n{home}")?;
     bring_one_along(stage, out)?;
     go_on(stage, out)?;
     pull_the_plug(stage, out)?;
@@ -36,7 +36,7 @@ fn bring_one_along(stage: &Stage, out: &mut Out) -> Result<(), Failure> {
 fn go_on(stage: &Stage, out: &mut Out) -> Result<(), Failure> {
     say(out, "The next morning she goes on where she stopped: every message and tool call is\nback, as it was.")?;
     stage.run(out, &["context", "restore", "latest"])?;
-    stage.run(out, &["context", "append", "Morning! First the DATEV export, as promised. The old column stays."])?;
+    stage.run(out, &["context", "append", "Morning! First the DATEV export, as promised."])?;
     stage.run(out, &["context", "show", "--last", "3"])?;
     say(out, "A save is a checkpoint: it is on disk, and the conversation goes on.")?;
     stage.run(out, &["context", "save", "DATEV export first", "--tag", "billing"])?;

@@ -17,7 +17,7 @@ use crate::ops::{Ops, select, view};
 /// `session_not_found`, `ambiguous`, `denied`, `corrupt_session`, `disk_full`, `storage_failed`.
 pub async fn restore(ops: &Ops, params: RestoreParams) -> Result<RestoreResult> {
     let agent = select::agent(ops, params.agent.as_deref()).await?;
-    let row = select::session(ops, &agent, params.agent.is_some(), &params.session).await?;
+    let row = select::session(ops, &agent, params.agent.is_some() && !params.own, &params.session).await?;
     let (file, changed) = read(ops, &row).await?;
     let mut warnings = Vec::new();
     if changed {
@@ -27,10 +27,12 @@ pub async fn restore(ops: &Ops, params: RestoreParams) -> Result<RestoreResult> 
     if let Some(at) = params.at {
         let wanted = usize::try_from(at).unwrap_or(usize::MAX);
         if wanted > messages.len() {
-            warnings.push(format!("{} has only {} messages", row.header.session_id, messages.len()));
+            let name = &row.header.session_id;
+            return Err(Failure::invalid(format!("{name} has {} messages, not {at}", messages.len()))
+                .hint("`chorusctl session show` shows them"));
         }
         let keep = whole_calls(&messages, wanted);
-        if keep < wanted.min(messages.len()) {
+        if keep < wanted {
             warnings
                 .push(format!("cut back to {keep} messages: the next one calls tools whose results would be missing"));
         }

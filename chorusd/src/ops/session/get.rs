@@ -17,7 +17,7 @@ use crate::store::session_files;
 /// `session_not_found`, `ambiguous`, `denied`, `corrupt_session`.
 pub async fn get(ops: &Ops, params: GetParams) -> Result<GetResult<Stored>> {
     let agent = select::agent(ops, params.agent.as_deref()).await?;
-    let row = select::session(ops, &agent, params.agent.is_some(), &params.session).await?;
+    let row = select::session(ops, &agent, params.agent.is_some() && !params.own, &params.session).await?;
     let (file, _) = read(ops, &row).await?;
     let pick = Pick::From { offset: params.offset.unwrap_or(0), limit: params.limit.unwrap_or(u64::MAX) };
     let (messages, next) = page(&file.messages, pick, page_bytes(ops.config.max_frame));
