@@ -11,7 +11,7 @@ macro_rules! event_types {
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum EventType {
             $($(#[$doc])* #[serde(rename = $name)] $variant,)*
-            #[serde(other)]
+            #[serde(rename = "unknown", other)]
             Unknown,
         }
 

@@ -9,6 +9,7 @@ pub mod agent;
 pub mod context;
 pub mod daemon;
 pub mod describe;
+pub mod events;
 pub mod session;
 pub mod status;
 pub mod tour;
@@ -26,6 +27,8 @@ pub enum Command {
     Session(session::Args),
     /// Show the daemon and its agents
     Status(status::Args),
+    /// Show what happened, and follow it
+    Events(events::Args),
     /// Start, stop and watch the daemon
     Daemon(daemon::Args),
     /// See the whole story in ten seconds, in a home of its own
@@ -42,6 +45,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Failure> {
         Command::Context(args) => context::run(args, app),
         Command::Session(args) => session::run(args, app),
         Command::Status(args) => status::run(args, app),
+        Command::Events(args) => events::run(args, app),
         Command::Daemon(args) => daemon::run(args, app),
         Command::Tour(args) => tour::run(args, app),
     }

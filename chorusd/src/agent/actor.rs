@@ -202,7 +202,7 @@ fn to_change(change: Change) -> journal::Change {
         number: change.number,
         record: match change.what {
             What::WorkingSet(set) => ChangeRecord::WorkingSet(json_of(&set)),
-            What::Rewind { keep } => ChangeRecord::Rewind { keep },
+            What::Rewind { keep, saved } => ChangeRecord::Rewind { keep, saved },
             What::Unrewind => ChangeRecord::Unrewind,
         },
         totals: change.totals,

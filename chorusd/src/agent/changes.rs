@@ -79,7 +79,7 @@ impl State {
         let mut after = context.clone();
         after.rewind(keep);
         let moved = context.totals.messages - after.totals.messages;
-        self.moved(asked, after, What::Rewind { keep: keep as u64 }, moved, effects);
+        self.moved(asked, after, What::Rewind { keep: keep as u64, saved: context.saved }, moved, effects);
     }
 
     /// Takes the last rewind back.

@@ -95,7 +95,7 @@ pub struct Change {
 #[derive(Debug, Clone)]
 pub enum What {
     WorkingSet(Box<WorkingSet>),
-    Rewind { keep: u64 },
+    Rewind { keep: u64, saved: u64 },
     Unrewind,
 }
 

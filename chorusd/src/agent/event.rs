@@ -35,7 +35,7 @@ pub enum Verb {
     Clear {
         save: bool,
     },
-    Restore(Restore),
+    Restore(Box<Restore>),
     /// Saves what no session holds; `end` clears afterwards.
     PutAway {
         trigger: Trigger,

@@ -53,7 +53,10 @@ async fn body(store: &Store, home: &std::path::Path, head: &Head) -> Result<(Con
             }
             Entry::Session { id, messages: count } => messages.extend(of_session(store, home, id, count).await?),
             Entry::WorkingSet(set) => context.working_set = set,
-            Entry::Rewind { keep } => context.rewind(usize::try_from(keep).unwrap_or(usize::MAX)),
+            Entry::Rewind { keep, saved } => {
+                context.saved = saved;
+                context.rewind(usize::try_from(keep).unwrap_or(usize::MAX));
+            }
             Entry::Unrewind => {
                 context.unrewind();
             }

@@ -65,7 +65,7 @@ pub(super) enum Then {
     Answer,
     Clear,
     ClearWith { discarded: u64 },
-    Restore(Box<(Beginning, Restore)>),
+    Restore(Box<(Beginning, Box<Restore>)>),
     PutAway { end: bool },
     Idle { timeout: Duration },
 }
@@ -347,11 +347,11 @@ impl State {
         &mut self,
         request: RequestId,
         begin: Beginning,
-        restore: Restore,
+        restore: Box<Restore>,
         saved_first: Option<Box<Session>>,
         effects: &mut Vec<Effect>,
     ) {
-        let Restore { session, session_id, messages, mut working_set, .. } = restore;
+        let Restore { session, session_id, messages, mut working_set, .. } = *restore;
         let totals = Totals::of(&messages);
         // Pins without a conversation are in no session yet: they come along.
         if let Some(context) = self.context.as_ref().filter(|context| context.totals.messages == 0) {

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::dispatch::{Caller, dispatch};
 use super::reply::{self, Frame};
 use crate::ops::Ops;
-use crate::ops::events::{Heard, Subscription};
+use crate::ops::events::subscribe::{Heard, Subscription};
 
 /// Requests of one connection that run at once; further ones wait in the socket.
 const MAX_RUNNING: usize = 64;

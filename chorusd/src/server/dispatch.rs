@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use super::reply::{self, Frame, to_rpc};
 use crate::config::nearest;
 use crate::failure::{Failure, Result};
-use crate::ops::events::Subscription;
+use crate::ops::events::subscribe::Subscription;
 use crate::ops::session::import::OnProgress;
 use crate::ops::{self, Ops};
 
@@ -107,12 +107,12 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
             answer.now::<context::Rewind, _, _>(params, |p| ops::context::rewind::rewind(o, p)).await
         }
         context::Pin::NAME => answer.now::<context::Pin, _, _>(params, |p| ops::context::pin::pin(o, p)).await,
-        context::Unpin::NAME => answer.now::<context::Unpin, _, _>(params, |p| ops::context::pin::unpin(o, p)).await,
-        events::List::NAME => answer.now::<events::List, _, _>(params, |p| ops::events::list(o, p)).await,
+        context::Unpin::NAME => answer.now::<context::Unpin, _, _>(params, |p| ops::context::unpin::unpin(o, p)).await,
+        events::List::NAME => answer.now::<events::List, _, _>(params, |p| ops::events::list::list(o, p)).await,
         events::Subscribe::NAME => {
             answer
                 .now::<events::Subscribe, _, _>(params, |p| async move {
-                    let (result, subscription) = ops::events::subscribe(o, p).await?;
+                    let (result, subscription) = ops::events::subscribe::subscribe(o, p).await?;
                     // One at a time: a new one takes the place of the old.
                     let _ = caller.subscribe.try_send(subscription);
                     Ok(result)

@@ -82,7 +82,7 @@ impl Worker {
     }
 
     /// Queues `job`; jobs run in the order of these calls. What it returns arrives when its commit is durable.
-    pub fn submit<T, J>(&self, job: J) -> impl Future<Output = Result<T>> + Send
+    pub fn submit<T, J>(&self, job: J) -> impl Future<Output = Result<T>> + Send + use<T, J>
     where
         T: Send + 'static,
         J: FnOnce(&Connection) -> Result<T> + Send + 'static,

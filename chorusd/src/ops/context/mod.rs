@@ -8,6 +8,7 @@ pub mod restore;
 pub mod rewind;
 pub mod save;
 pub mod show;
+pub mod unpin;
 
 use crate::failure::Failure;
 

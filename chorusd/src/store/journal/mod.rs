@@ -349,7 +349,7 @@ pub struct Change {
 #[derive(Debug, Clone)]
 pub enum ChangeRecord {
     WorkingSet(Bytes),
-    Rewind { keep: u64 },
+    Rewind { keep: u64, saved: u64 },
     Unrewind,
 }
 
@@ -357,7 +357,7 @@ impl ChangeRecord {
     fn borrow(&self) -> Record<'_> {
         match self {
             Self::WorkingSet(json) => Record::WorkingSet { json },
-            Self::Rewind { keep } => Record::Rewind { keep: *keep },
+            Self::Rewind { keep, saved } => Record::Rewind { keep: *keep, saved: *saved },
             Self::Unrewind => Record::Unrewind,
         }
     }
@@ -375,6 +375,7 @@ pub enum Entry {
     WorkingSet(WorkingSet),
     Rewind {
         keep: u64,
+        saved: u64,
     },
     Unrewind,
 }
@@ -456,7 +457,7 @@ fn load(conn: &Connection, context: ContextNo) -> Result<Vec<(u32, Entry)>> {
             Record::WorkingSet { json } => {
                 Entry::WorkingSet(serde_json::from_slice(json).map_err(|e| unreadable(format_args!("pins: {e}")))?)
             }
-            Record::Rewind { keep } => Entry::Rewind { keep },
+            Record::Rewind { keep, saved } => Entry::Rewind { keep, saved },
             Record::Unrewind => Entry::Unrewind,
         };
         entries.push((number, entry));

@@ -1,35 +1,15 @@
-//! `events.*`.
+//! `events.subscribe`.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use chorus_proto::Event;
-use chorus_proto::methods::events::{ListParams, ListResult, SubscribeParams, SubscribeResult};
+use chorus_proto::methods::events::{SubscribeParams, SubscribeResult};
 use tokio::sync::broadcast;
 
-use super::Ops;
-use crate::failure::{Failure, Result};
-
-/// Events a page unless said otherwise.
-const PAGE: u64 = 1_000;
-
-/// Most events a page.
-const MAX_PAGE: u64 = 10_000;
-
-/// Events that are kept, oldest first.
-///
-/// # Errors
-/// `invalid_params`, or a database that cannot be read.
-pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
-    let limit = params.limit.unwrap_or(PAGE);
-    if !(1..=MAX_PAGE).contains(&limit) {
-        return Err(Failure::invalid(format!("`limit` is 1 to {MAX_PAGE}")));
-    }
-    let (events, lagged) = ops.store.journal.events_after(params.after.unwrap_or(0), limit).await?;
-    let next = events.last().map(|event| event.seq).filter(|_| events.len() as u64 == limit);
-    // Whoever starts at the beginning has not missed what was before it.
-    let lagged = if params.after.is_none() { 0 } else { lagged };
-    Ok(ListResult { events, lagged, next })
-}
+use super::PAGE;
+use crate::failure::Result;
+use crate::ops::Ops;
 
 /// What a connection listens to: first what is kept, then what happens.
 #[derive(Debug)]
@@ -39,7 +19,7 @@ pub struct Subscription {
     last: u64,
     /// Events that are kept and still to be given out: up to this number.
     replay_until: u64,
-    replayed: std::collections::VecDeque<Event>,
+    replayed: VecDeque<Event>,
 }
 
 /// What a subscription gives out.
@@ -59,7 +39,7 @@ pub async fn subscribe(ops: &Ops, params: SubscribeParams) -> Result<(SubscribeR
     let live = ops.store.journal.observe();
     let seq = ops.store.journal.last_event().await?;
     let last = params.after.unwrap_or(seq).min(seq);
-    let subscription = Subscription { live, last, replay_until: seq, replayed: std::collections::VecDeque::new() };
+    let subscription = Subscription { live, last, replay_until: seq, replayed: VecDeque::new() };
     Ok((SubscribeResult { seq }, subscription))
 }
 
