@@ -22,7 +22,7 @@ pub enum Command {
     Agent(agent::Args),
     /// Work with an agent's live conversation
     Context(context::Args),
-    /// Look at saved conversations, and bring others along
+    /// Look at saved conversations, take them out, and bring others along
     Session(session::Args),
     /// Show the daemon and its agents
     Status(status::Args),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_METHOD_NOT_FOUND, CODE_PARSE};
-use chorus_proto::methods::{Method, agent, context, daemon, import, session};
+use chorus_proto::methods::{Method, agent, context, daemon, export, import, session};
 use chorus_proto::rpc::{Progress, Request, VERSION};
 use chorus_proto::{ErrorKind, PROTOCOL, RpcError};
 use serde::Serialize;
@@ -27,7 +27,7 @@ pub struct Caller {
 }
 
 /// Every method there is, for hints.
-const METHODS: [&str; 19] = [
+const METHODS: [&str; 21] = [
     daemon::Hello::NAME,
     daemon::Status::NAME,
     daemon::Stop::NAME,
@@ -44,6 +44,8 @@ const METHODS: [&str; 19] = [
     context::History::NAME,
     context::Restore::NAME,
     session::Get::NAME,
+    export::Select::NAME,
+    export::Read::NAME,
     import::Begin::NAME,
     import::Add::NAME,
     import::Commit::NAME,
@@ -73,6 +75,10 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
             answer.now::<context::History, _, _>(params, |p| ops::context::history::history(o, p)).await
         }
         session::Get::NAME => answer.now::<session::Get, _, _>(params, |p| ops::session::get::get(o, p)).await,
+        export::Select::NAME => {
+            answer.now::<export::Select, _, _>(params, |p| ops::session::export::select(o, p)).await
+        }
+        export::Read::NAME => answer.now::<export::Read, _, _>(params, |p| ops::session::export::read(o, p)).await,
         daemon::Stop::NAME => answer.now::<daemon::Stop, _, _>(params, |p| ops::status::stop(o, p)).await,
         // These are carried out to the end even if the client goes away in the middle.
         agent::Init::NAME => {

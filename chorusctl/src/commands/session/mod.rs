@@ -5,11 +5,12 @@ use clap::Subcommand;
 use crate::app::App;
 use crate::error::Failure;
 
+pub mod export;
 pub mod import;
 pub mod show;
 mod upload;
 
-/// Look at saved conversations, and bring others along
+/// Look at saved conversations, take them out, and bring others along
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -21,6 +22,8 @@ pub struct Args {
 enum Verb {
     /// Show a saved conversation
     Show(show::Args),
+    /// Write saved conversations to standard output or into files
+    Export(export::Args),
     /// Save conversations of other programs as sessions
     Import(import::Args),
 }
@@ -32,6 +35,7 @@ enum Verb {
 pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     match args.verb {
         Verb::Show(args) => show::run(args, app),
+        Verb::Export(args) => export::run(args, app),
         Verb::Import(args) => import::run(args, app),
     }
 }

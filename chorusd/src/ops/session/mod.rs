@@ -1,4 +1,5 @@
 //! `session.*`.
 
+pub mod export;
 pub mod get;
 pub mod import;
