@@ -5,6 +5,7 @@ mod atomic_save;
 mod cli;
 mod contexts;
 mod crash;
+mod deleting;
 mod export;
 mod frames_memory;
 mod history;

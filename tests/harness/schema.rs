@@ -1,6 +1,6 @@
 //! The JSON Schema of the protocol, generated from the wire types.
 
-use chorus_proto::methods::{agent, context, daemon, export, import, session};
+use chorus_proto::methods::{agent, context, daemon, export, import, session, trash};
 use chorus_proto::rpc::Progress;
 use chorus_proto::{Message, Method, PROTOCOL, RpcError, SessionHeader};
 use schemars::generate::SchemaSettings;
@@ -51,6 +51,13 @@ pub fn document() -> Value {
     all.add::<context::History>();
     all.add::<context::Restore>();
     all.add::<session::Get>();
+    all.add::<session::Delete>();
+    all.add::<session::Purge>();
+    all.add::<session::Tag>();
+    all.add::<session::Untag>();
+    all.add::<trash::List>();
+    all.add::<trash::Restore>();
+    all.add::<trash::Empty>();
     all.add::<export::Select>();
     all.add::<export::Read>();
     all.add::<import::Begin>();

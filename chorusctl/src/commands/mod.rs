@@ -13,6 +13,7 @@ pub mod session;
 pub mod status;
 pub mod tour;
 pub mod transcript;
+pub mod trash;
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -24,6 +25,8 @@ pub enum Command {
     Context(context::Args),
     /// Look at saved conversations, take them out, and bring others along
     Session(session::Args),
+    /// Look at what was deleted, bring it back, or let it go
+    Trash(trash::Args),
     /// Show the daemon and its agents
     Status(status::Args),
     /// Start, stop and watch the daemon
@@ -41,6 +44,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Failure> {
         Command::Agent(args) => agent::run(args, app),
         Command::Context(args) => context::run(args, app),
         Command::Session(args) => session::run(args, app),
+        Command::Trash(args) => trash::run(args, app),
         Command::Status(args) => status::run(args, app),
         Command::Daemon(args) => daemon::run(args, app),
         Command::Tour(args) => tour::run(args, app),

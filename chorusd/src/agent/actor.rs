@@ -156,8 +156,8 @@ impl Actor {
                 };
                 self.work.push(replaced.boxed());
             }
-            Effect::Materialise { context, messages } => {
-                let done = store.journal.materialise(context, messages);
+            Effect::Materialise { context, session, messages } => {
+                let done = store.journal.materialise(context, messages, session);
                 self.work.push(done.map(Event::Materialised).boxed());
             }
             Effect::Reply(request, result) => self.reply(request, result),

@@ -27,9 +27,10 @@ pub enum Effect {
         session: Uuid,
         totals: Totals,
     },
-    /// Journal the messages themselves instead of the reference.
+    /// Journal the messages themselves instead of the reference to a session; it holds them no longer.
     Materialise {
         context: ContextNo,
+        session: Uuid,
         messages: Vec<Stored>,
     },
     Reply(RequestId, Result<Reply>),

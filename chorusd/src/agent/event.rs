@@ -41,7 +41,7 @@ pub enum Verb {
         trigger: Trigger,
         end: bool,
     },
-    /// Stops referring to this session: it is about to go.
+    /// Stops referring to this session, and no longer counts as saved in it: it is about to go.
     Materialise(Uuid),
     /// Keeps everything else out until the reply is dropped.
     Hold,

@@ -10,6 +10,7 @@ use std::mem;
 use chorus_proto::methods::context::ClearResult;
 use chorus_proto::{ErrorKind, Session, Trigger};
 use jiff::Timestamp;
+use uuid::Uuid;
 
 use super::Facts;
 use super::context::{Context, Pick, page};
@@ -52,7 +53,7 @@ enum Busy {
     Writing { request: RequestId, then: Then },
     Ending { request: RequestId, reply: Reply },
     Replacing { request: RequestId, context: Box<Context>, saved_first: Option<Box<Session>> },
-    Materialising { request: RequestId },
+    Materialising { request: RequestId, session: Uuid },
     Held,
 }
 
@@ -264,9 +265,10 @@ impl State {
             Verb::PutAway { end: true, .. } => self.end(id, Reply::PutAway(None), effects),
             Verb::PutAway { .. } => effects.push(Effect::Reply(id, Ok(Reply::PutAway(None)))),
             Verb::Materialise(session) => match &self.context {
-                Some(context) if context.base_session == Some(session) => {
-                    self.busy = Some(Busy::Materialising { request: id });
-                    effects.push(Effect::Materialise { context: context.no, messages: context.messages.clone() });
+                Some(context) if [context.base_session, context.saved_session].contains(&Some(session)) => {
+                    self.busy = Some(Busy::Materialising { request: id, session });
+                    let messages = context.messages.clone();
+                    effects.push(Effect::Materialise { context: context.no, session, messages });
                 }
                 _ => effects.push(Effect::Reply(id, Ok(Reply::Materialised))),
             },
@@ -365,11 +367,14 @@ impl State {
     }
 
     fn materialised(&mut self, result: Result<()>, effects: &mut Vec<Effect>) {
-        let Some(Busy::Materialising { request }) = self.busy.take() else { return };
+        let Some(Busy::Materialising { request, session }) = self.busy.take() else { return };
         if result.is_ok()
             && let Some(context) = &mut self.context
         {
             context.base_session = None;
+            if context.saved_session == Some(session) {
+                (context.saved_session, context.saved) = (None, 0);
+            }
             self.next_record = u32::try_from(context.messages.len()).unwrap_or(u32::MAX);
         }
         effects.push(Effect::Reply(request, result.map(|()| Reply::Materialised)));

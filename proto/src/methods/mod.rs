@@ -12,6 +12,7 @@ pub mod daemon;
 pub mod export;
 pub mod import;
 pub mod session;
+pub mod trash;
 
 /// A verb of the protocol.
 pub trait Method {
