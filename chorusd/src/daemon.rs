@@ -155,6 +155,7 @@ impl Daemon {
             connections: AtomicU64::new(0),
             stop: CancellationToken::new(),
             agents_lock: tokio::sync::Mutex::new(()),
+            sessions_lock: tokio::sync::RwLock::new(()),
             shown: ops::shown::Shown::default(),
             uploads: ops::uploads::Uploads::default(),
         });
@@ -297,6 +298,11 @@ async fn maintain(ops: Arc<Ops>) {
     }
     if let Err(failure) = store.journal.forget_keys(ops.clock.now()).await {
         tracing::warn!(%failure, "cannot forget old keys");
+    }
+    match store.catalog.forget_due().await {
+        Ok(false) => {}
+        Ok(true) => ops::session::purge::forget(&ops).await,
+        Err(failure) => tracing::warn!(%failure, "cannot tell whether something is to be forgotten"),
     }
     for entry in ops.directory.all() {
         if let Err(failure) = ops::scan::sessions(&ops, &entry.facts).await {

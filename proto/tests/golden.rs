@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use chorus_proto::methods::{agent, context, daemon, doctor, events, import, session};
+use chorus_proto::methods::{agent, context, daemon, doctor, events, export, import, session, trash};
 use chorus_proto::rpc::{Incoming, Progress, Request, RequestOut, VERSION};
 use chorus_proto::{ErrorKind, Message, Method, NewMessage, RpcError, SessionHeader, frame};
 use serde::Serialize;
@@ -50,6 +50,15 @@ fn methods() -> Vec<Entry> {
         entry::<events::List>(),
         entry::<events::Subscribe>(),
         entry::<session::Get>(),
+        entry::<session::Delete>(),
+        entry::<session::Purge>(),
+        entry::<session::Tag>(),
+        entry::<session::Untag>(),
+        entry::<trash::List>(),
+        entry::<trash::Restore>(),
+        entry::<trash::Empty>(),
+        entry::<export::Select>(),
+        entry::<export::Read>(),
         entry::<import::Begin>(),
         entry::<import::Add>(),
         entry::<import::Commit>(),

@@ -1,7 +1,7 @@
 //! The JSON Schema of the protocol, generated from the wire types.
 
 use chorus_proto::event::{Event, Lagged};
-use chorus_proto::methods::{agent, context, daemon, doctor, events, import, session};
+use chorus_proto::methods::{agent, context, daemon, doctor, events, export, import, session, trash};
 use chorus_proto::rpc::Progress;
 use chorus_proto::{Message, Method, PROTOCOL, RpcError, SessionHeader};
 use schemars::generate::SchemaSettings;
@@ -58,6 +58,15 @@ pub fn document() -> Value {
     all.add::<events::List>();
     all.add::<events::Subscribe>();
     all.add::<session::Get>();
+    all.add::<session::Delete>();
+    all.add::<session::Purge>();
+    all.add::<session::Tag>();
+    all.add::<session::Untag>();
+    all.add::<trash::List>();
+    all.add::<trash::Restore>();
+    all.add::<trash::Empty>();
+    all.add::<export::Select>();
+    all.add::<export::Read>();
     all.add::<import::Begin>();
     all.add::<import::Add>();
     all.add::<import::Commit>();

@@ -17,6 +17,7 @@ pub mod session;
 pub mod status;
 pub mod tour;
 pub mod transcript;
+pub mod trash;
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -26,8 +27,10 @@ pub enum Command {
     Agent(agent::Args),
     /// Work with an agent's live conversation
     Context(context::Args),
-    /// Look at saved conversations, and bring others along
+    /// Look at saved conversations, take them out, and bring others along
     Session(session::Args),
+    /// Look at what was deleted, bring it back, or let it go
+    Trash(trash::Args),
     /// Show the daemon and its agents
     Status(status::Args),
     /// Show what happened, and follow it
@@ -53,6 +56,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Failure> {
         Command::Agent(args) => agent::run(args, app),
         Command::Context(args) => context::run(args, app),
         Command::Session(args) => session::run(args, app),
+        Command::Trash(args) => trash::run(args, app),
         Command::Status(args) => status::run(args, app),
         Command::Events(args) => events::run(args, app),
         Command::Daemon(args) => daemon::run(args, app),

@@ -158,8 +158,8 @@ impl Actor {
                 };
                 self.work.push(replaced.boxed());
             }
-            Effect::Materialise { context, messages, working_set } => {
-                let done = store.journal.materialise(context, messages, Some(json_of(&working_set)));
+            Effect::Materialise { context, session, messages, working_set } => {
+                let done = store.journal.materialise(context, messages, session, Some(json_of(&working_set)));
                 self.work.push(done.map(Event::Materialised).boxed());
             }
             Effect::Change(change) => {

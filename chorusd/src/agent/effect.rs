@@ -30,9 +30,10 @@ pub enum Effect {
         totals: Totals,
         working_set: Box<WorkingSet>,
     },
-    /// Journal the messages themselves instead of the reference.
+    /// Journal the messages themselves instead of the reference to a session; it holds them no longer.
     Materialise {
         context: ContextNo,
+        session: Uuid,
         messages: Vec<Stored>,
         working_set: Box<WorkingSet>,
     },

@@ -61,7 +61,7 @@ pub enum Verb {
     },
     /// Brings back what the last rewind dropped.
     Unrewind,
-    /// Stops referring to this session: it is about to go.
+    /// Stops referring to this session, and no longer counts as saved in it: it is about to go.
     Materialise(Uuid),
     /// Keeps everything else out until the reply is dropped.
     Hold,

@@ -189,14 +189,19 @@ impl Registry {
         self.inner().live.keys().copied().collect()
     }
 
-    /// Agents whose context the journal holds as a reference to `session`.
+    /// Agents whose context the journal holds as a reference to `session`, or whose messages are saved in it, each with
+    /// that session.
     #[must_use]
     pub fn referring_to(&self, session: impl Fn(Uuid) -> bool) -> Vec<(Uuid, Uuid)> {
         let inner = self.inner();
         inner
             .live
             .values()
-            .filter_map(|head| Some((head.agent, head.base_session.filter(|id| session(*id))?)))
+            .flat_map(|head| {
+                let saved = head.saved_session.filter(|id| Some(*id) != head.base_session);
+                head.base_session.into_iter().chain(saved).map(|id| (head.agent, id))
+            })
+            .filter(|(_, id)| session(*id))
             .collect()
     }
 }

@@ -12,6 +12,7 @@ use chorus_proto::methods::context::ClearResult;
 use chorus_proto::{ErrorKind, EventType, Session, Trigger, WorkingSet};
 use jiff::Timestamp;
 use serde_json::json;
+use uuid::Uuid;
 
 use super::Facts;
 use super::context::{Context, Pick, page};
@@ -55,7 +56,7 @@ pub(super) enum Busy {
     Ending { request: RequestId, reply: Reply, notice: Option<Effect> },
     Replacing { request: RequestId, context: Box<Context>, session_id: String, saved_first: Option<Box<Session>> },
     Changing { request: RequestId, context: Box<Context>, reply: Reply },
-    Materialising { request: RequestId },
+    Materialising { request: RequestId, session: Uuid },
     Held,
 }
 
@@ -266,10 +267,11 @@ impl State {
             Verb::Rewind { turns } => self.rewind(&asked, turns, effects),
             Verb::Unrewind => self.unrewind(&asked, effects),
             Verb::Materialise(session) => match &self.context {
-                Some(context) if context.base_session == Some(session) => {
-                    self.busy = Some(Busy::Materialising { request: id });
+                Some(context) if [context.base_session, context.saved_session].contains(&Some(session)) => {
+                    self.busy = Some(Busy::Materialising { request: id, session });
                     effects.push(Effect::Materialise {
                         context: context.no,
+                        session,
                         messages: context.messages.clone(),
                         working_set: Box::new(context.working_set.clone()),
                     });
@@ -439,11 +441,14 @@ impl State {
     }
 
     fn materialised(&mut self, result: Result<()>, effects: &mut Vec<Effect>) {
-        let Some(Busy::Materialising { request }) = self.busy.take() else { return };
+        let Some(Busy::Materialising { request, session }) = self.busy.take() else { return };
         if result.is_ok()
             && let Some(context) = &mut self.context
         {
             context.base_session = None;
+            if context.saved_session == Some(session) {
+                (context.saved_session, context.saved) = (None, 0);
+            }
             context.rewound.clear();
             // The messages, and the working set behind them.
             self.next_record = u32::try_from(context.messages.len()).unwrap_or(u32::MAX).saturating_add(1);

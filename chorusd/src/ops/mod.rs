@@ -11,6 +11,7 @@ pub mod select;
 pub mod session;
 pub mod shown;
 pub mod status;
+pub mod trash;
 pub mod uploads;
 pub mod view;
 
@@ -20,7 +21,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use jiff::Timestamp;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::directory::Directory;
@@ -48,6 +49,8 @@ pub struct Ops {
     pub stop: CancellationToken,
     /// One agent is made, renamed or destroyed at a time.
     pub agents_lock: Mutex<()>,
+    /// Written where a session goes away, read where one becomes a live context: none goes while it is on its way.
+    pub sessions_lock: RwLock<()>,
     pub shown: shown::Shown,
     pub uploads: uploads::Uploads,
 }

@@ -111,7 +111,8 @@ fn changed_files(dir: &Path, known: &HashMap<String, String>, started: SystemTim
     Ok(changed)
 }
 
-pub(super) fn row(facts: &Facts, name: &str, found: Found, known: Option<SessionRow>, now: Timestamp) -> SessionRow {
+/// The row of a session file as it was found.
+pub fn row(facts: &Facts, name: &str, found: Found, known: Option<SessionRow>, now: Timestamp) -> SessionRow {
     let file_stamp = found.stamp;
     let last_used_at = known.as_ref().map_or(now, |row| row.last_used_at);
     match (found.file, known) {

@@ -72,6 +72,15 @@ async fn agent_dirs(ops: &Ops, ids: impl Iterator<Item = Uuid>) -> Result<HashMa
     Ok(dirs)
 }
 
+/// The directory of the agent that has a session.
+///
+/// # Errors
+/// A database that cannot be read.
+pub async fn dir(ops: &Ops, row: &SessionRow) -> Result<PathBuf> {
+    let id = row.header.agent_id;
+    Ok(agent_dirs(ops, std::iter::once(id)).await?.remove(&id).unwrap_or_default())
+}
+
 /// Where the file of a session is.
 ///
 /// # Errors

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_METHOD_NOT_FOUND, CODE_PARSE};
-use chorus_proto::methods::{Method, agent, context, daemon, doctor, events, import, session};
+use chorus_proto::methods::{Method, agent, context, daemon, doctor, events, export, import, session, trash};
 use chorus_proto::rpc::{Progress, Request, VERSION};
 use chorus_proto::{ErrorKind, PROTOCOL, RpcError};
 use serde::Serialize;
@@ -30,7 +30,7 @@ pub struct Caller {
 }
 
 /// Every method there is, for hints.
-const METHODS: [&str; 25] = [
+const METHODS: [&str; 34] = [
     context::Rewind::NAME,
     context::Pin::NAME,
     context::Unpin::NAME,
@@ -53,6 +53,15 @@ const METHODS: [&str; 25] = [
     context::History::NAME,
     context::Restore::NAME,
     session::Get::NAME,
+    session::Delete::NAME,
+    session::Purge::NAME,
+    session::Tag::NAME,
+    session::Untag::NAME,
+    trash::List::NAME,
+    trash::Restore::NAME,
+    trash::Empty::NAME,
+    export::Select::NAME,
+    export::Read::NAME,
     import::Begin::NAME,
     import::Add::NAME,
     import::Commit::NAME,
@@ -82,6 +91,11 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
             answer.now::<context::History, _, _>(params, |p| ops::context::history::history(o, p)).await
         }
         session::Get::NAME => answer.now::<session::Get, _, _>(params, |p| ops::session::get::get(o, p)).await,
+        export::Select::NAME => {
+            answer.now::<export::Select, _, _>(params, |p| ops::session::export::select(o, p)).await
+        }
+        export::Read::NAME => answer.now::<export::Read, _, _>(params, |p| ops::session::export::read(o, p)).await,
+        trash::List::NAME => answer.now::<trash::List, _, _>(params, |p| ops::trash::list::list(o, p)).await,
         daemon::Stop::NAME => answer.now::<daemon::Stop, _, _>(params, |p| ops::status::stop(o, p)).await,
         // These are carried out to the end even if the client goes away in the middle.
         agent::Init::NAME => {
@@ -110,6 +124,32 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
                     ops.store.judged(ops::agent::config::config(&ops, p).await)
                 })
                 .await
+        }
+        session::Delete::NAME => {
+            answer
+                .whole::<session::Delete, _, _>(params, |p| async move { ops::session::delete::delete(&ops, p).await })
+                .await
+        }
+        session::Purge::NAME => {
+            answer
+                .whole::<session::Purge, _, _>(params, |p| async move { ops::session::purge::purge(&ops, p).await })
+                .await
+        }
+        session::Tag::NAME => {
+            answer.whole::<session::Tag, _, _>(params, |p| async move { ops::session::tag::tag(&ops, p).await }).await
+        }
+        session::Untag::NAME => {
+            answer
+                .whole::<session::Untag, _, _>(params, |p| async move { ops::session::untag::untag(&ops, p).await })
+                .await
+        }
+        trash::Restore::NAME => {
+            answer
+                .whole::<trash::Restore, _, _>(params, |p| async move { ops::trash::restore::restore(&ops, p).await })
+                .await
+        }
+        trash::Empty::NAME => {
+            answer.whole::<trash::Empty, _, _>(params, |p| async move { ops::trash::empty::empty(&ops, p).await }).await
         }
         // The actor carries these out by itself once it has them.
         context::Append::NAME => {

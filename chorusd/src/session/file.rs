@@ -89,6 +89,35 @@ pub fn write_end(out: &mut impl Write) -> io::Result<()> {
     out.write_all(FOOTER)
 }
 
+/// Writes `before` with the header of `file`. In a file of our layout only the lines that say something else change, so
+/// that fields of later versions stay; any other is written anew.
+///
+/// # Errors
+/// What the writer says.
+pub fn write_amended(out: &mut impl Write, before: &[u8], file: &SessionFile) -> io::Result<()> {
+    let open = memchr::memmem::find(before, OPEN).filter(|_| parse_lines(&Bytes::copy_from_slice(before)).is_some());
+    let Some(open) = open else {
+        write_header(out, &file.header)?;
+        for (index, message) in file.messages.iter().enumerate() {
+            write_message(out, message.json(), index == 0)?;
+        }
+        return write_end(out);
+    };
+    let mut header = Vec::new();
+    write_header(&mut header, &file.header)?;
+    let field = |line: &[u8]| line.split(|byte| *byte == b':').next().unwrap_or_default().to_owned();
+    let changed: Vec<_> = header.split(|byte| *byte == b'\n').map(|line| (field(line), line)).collect();
+    for line in before[..open].split(|byte| *byte == b'\n') {
+        let name = field(line);
+        let new = changed.iter().find(|(of, _)| name.starts_with(b"  \"") && *of == name);
+        out.write_all(new.map_or(line, |(_, new)| new))?;
+        out.write_all(b"\n")?;
+    }
+    out.write_all(&before[open + 1..])
+}
+
+/// Between the header and the first message.
+const OPEN: &[u8] = b"\n  \"messages\": [\n";
 const FOOTER: &[u8] = b"\n  ]\n}\n";
 
 /// A serde value behind a pointer, so that one closure writes fields of every type.
@@ -183,7 +212,6 @@ pub fn parse(bytes: &Bytes) -> Result<SessionFile, FormatError> {
 /// The quick way: the layout that [`write_header`] and its companions produce. Anything else, and anything wrong, is
 /// left to [`parse_any`].
 fn parse_lines(bytes: &Bytes) -> Option<SessionFile> {
-    const OPEN: &[u8] = b"\n  \"messages\": [\n";
     let open = memchr::memmem::find(bytes, OPEN)?;
     let body_start = open + OPEN.len();
     let body_end = bytes.len().checked_sub(FOOTER.len()).filter(|end| *end >= body_start)?;

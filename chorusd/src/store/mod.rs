@@ -4,11 +4,13 @@
 //! it one day.
 
 pub mod agents_dir;
+mod amend;
 pub mod catalog;
 pub mod damage;
 pub mod journal;
 pub mod session_files;
 mod sqlite;
+pub mod trash;
 mod worker;
 
 use std::path::Path;
@@ -83,6 +85,18 @@ impl Store {
                 (self.on_fatal)(failure.clone());
             }
         })
+    }
+
+    /// Cleans the databases of what was deleted.
+    ///
+    /// # Errors
+    /// A database that cannot be written.
+    pub async fn forget(&self) -> Result<()> {
+        for context in self.journal.ended().await? {
+            self.journal.trim(context).await?;
+        }
+        self.journal.forget().await?;
+        self.catalog.forget().await
     }
 
     /// Ends the writers after what is queued, and keeps a copy of the catalog.

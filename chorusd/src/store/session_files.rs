@@ -22,6 +22,8 @@ pub const TEMPORARY: &str = ".new-";
 #[derive(Debug, Default)]
 pub struct SessionFiles {
     reserved: Arc<Mutex<HashSet<(Uuid, String)>>>,
+    /// One file is changed or taken away at a time.
+    pub amending: tokio::sync::Mutex<()>,
 }
 
 /// A name that nobody else is given while this lives.
@@ -108,6 +110,42 @@ pub fn write_body(agent_dir: &Path, header: &SessionHeader, body: Body) -> Resul
     })
 }
 
+/// A file whose header was changed, and what it was before.
+#[derive(Debug)]
+pub struct Amended {
+    path: PathBuf,
+    before: Vec<u8>,
+    pub stamp: String,
+}
+
+impl Amended {
+    /// Puts the file back as it was. Blocks.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn undo(self) -> Result<()> {
+        replace(&self.path, |out| out.write_all(&self.before).map(|()| String::new())).map(drop)
+    }
+}
+
+/// Changes the header of a session file; the messages keep their bytes. Blocks.
+///
+/// # Errors
+/// `session_not_found`, `corrupt_session`, or whatever the disk says; the file is as before then.
+pub fn amend(path: &Path, change: impl FnOnce(&mut SessionHeader)) -> Result<Amended> {
+    let before = Bytes::from(load(path)?.0);
+    let mut file = file::parse(&before).map_err(|e| {
+        Failure::new(ErrorKind::CorruptSession, format!("the file {} {e}", path.display()))
+            .hint("the file was left as it is; mend it or put a copy in its place")
+    })?;
+    change(&mut file.header);
+    let written = replace(path, |out| {
+        file::write_amended(out, &before, &file)?;
+        Ok(String::new())
+    })?;
+    Ok(Amended { path: written.path, before: before.to_vec(), stamp: written.stamp })
+}
+
 /// Writes a file beside `target`, brings it to the disk, and puts it in place of `target`.
 fn replace(target: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<String>) -> Result<Written> {
     let dir = target.parent().unwrap_or(Path::new("."));
@@ -179,6 +217,11 @@ pub struct Found {
 /// # Errors
 /// `session_not_found` where it is gone, else what the disk says. A file that is no session is not an error here.
 pub fn read(path: &Path) -> Result<Found> {
+    let (bytes, stamp) = load(path)?;
+    Ok(Found { file: file::parse(&Bytes::from(bytes)), stamp })
+}
+
+fn load(path: &Path) -> Result<(Vec<u8>, String)> {
     let failed = |e: io::Error| match e.kind() {
         io::ErrorKind::NotFound => {
             Failure::new(ErrorKind::SessionNotFound, format!("the file {} is gone", path.display()))
@@ -190,7 +233,7 @@ pub fn read(path: &Path) -> Result<Found> {
     let metadata = source.metadata().map_err(failed)?;
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0).saturating_add(1));
     source.read_to_end(&mut bytes).map_err(failed)?;
-    Ok(Found { file: file::parse(&Bytes::from(bytes)), stamp: stamp(&metadata) })
+    Ok((bytes, stamp(&metadata)))
 }
 
 /// Messages on their way into a session file, for sources that do not fit into memory: they wait in an unnamed file.

@@ -32,6 +32,8 @@ type Job = Box<dyn FnOnce(Result<&Connection>) -> Done + Send>;
 
 enum Message {
     Job(Job),
+    /// Outside of any transaction.
+    Alone(Job),
     Close(oneshot::Sender<()>),
 }
 
@@ -45,6 +47,7 @@ impl std::fmt::Debug for Message {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Job(_) => "Job",
+            Self::Alone(_) => "Alone",
             Self::Close(_) => "Close",
         })
     }
@@ -61,7 +64,7 @@ impl Worker {
         Self::spawn(name, move |jobs| {
             while let Ok(message) = jobs.recv() {
                 match message {
-                    Message::Job(job) => (job(Ok(&conn)).finish)(Ok(())),
+                    Message::Job(job) | Message::Alone(job) => (job(Ok(&conn)).finish)(Ok(())),
                     Message::Close(done) => {
                         drop(conn);
                         let _ = done.send(());
@@ -87,12 +90,35 @@ impl Worker {
         T: Send + 'static,
         J: FnOnce(&Connection) -> Result<T> + Send + 'static,
     {
-        self.submit_then(job, |_: &T| ())
+        self.queue(Message::Job, job, |_: &T| ())
     }
 
     /// As [`Worker::submit`]; `then` sees the result right after the commit, on the worker's thread and in the order of
     /// the jobs.
     pub fn submit_then<T, J, A>(&self, job: J, then: A) -> impl Future<Output = Result<T>> + Send + use<T, J, A>
+    where
+        T: Send + 'static,
+        J: FnOnce(&Connection) -> Result<T> + Send + 'static,
+        A: FnOnce(&T) + Send + 'static,
+    {
+        self.queue(Message::Job, job, then)
+    }
+
+    /// As [`Worker::submit`], for what SQLite does only outside of a transaction.
+    pub fn alone<T, J>(&self, job: J) -> impl Future<Output = Result<T>> + Send + use<T, J>
+    where
+        T: Send + 'static,
+        J: FnOnce(&Connection) -> Result<T> + Send + 'static,
+    {
+        self.queue(Message::Alone, job, |_: &T| ())
+    }
+
+    fn queue<T, J, A>(
+        &self,
+        kind: fn(Job) -> Message,
+        job: J,
+        then: A,
+    ) -> impl Future<Output = Result<T>> + Send + use<T, J, A>
     where
         T: Send + 'static,
         J: FnOnce(&Connection) -> Result<T> + Send + 'static,
@@ -112,7 +138,7 @@ impl Worker {
                 }),
             }
         };
-        let queued = self.queue.try_send(Message::Job(Box::new(run))).map_err(|e| match e {
+        let queued = self.queue.try_send(kind(Box::new(run))).map_err(|e| match e {
             TrySendError::Full(_) => Failure::busy(),
             TrySendError::Disconnected(_) => Failure::stopping(),
         });
@@ -145,10 +171,14 @@ impl Writer {
         let mut group = Vec::with_capacity(GROUP);
         while let Ok(first) = jobs.recv() {
             let mut next = Some(first);
-            let mut close = None;
+            let (mut close, mut alone) = (None, None);
             while let Some(message) = next.take() {
                 match message {
                     Message::Job(job) => group.push(job),
+                    Message::Alone(job) => {
+                        alone = Some(job);
+                        break;
+                    }
                     Message::Close(done) => {
                         close = Some(done);
                         break;
@@ -160,6 +190,9 @@ impl Writer {
             }
             if !group.is_empty() {
                 self.commit(&mut group);
+            }
+            if let Some(job) = alone {
+                (job(self.broken.clone().map_or(Ok(&self.conn), Err)).finish)(Ok(()));
             }
             if let Some(done) = close {
                 drop(self);

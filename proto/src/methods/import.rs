@@ -29,6 +29,10 @@ pub enum ImportFormat {
     ClaudeCode,
     /// OpenAI chat messages, as a JSON list or JSONL.
     Openai,
+    /// A Codex rollout (JSONL).
+    Codex,
+    /// Markdown, as an export writes it.
+    Markdown,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

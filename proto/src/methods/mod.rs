@@ -11,8 +11,10 @@ pub mod context;
 pub mod daemon;
 pub mod doctor;
 pub mod events;
+pub mod export;
 pub mod import;
 pub mod session;
+pub mod trash;
 
 /// A verb of the protocol.
 pub trait Method {

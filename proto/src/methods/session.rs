@@ -1,11 +1,22 @@
-//! `session.get`.
+//! `session.*`, but for the import and the export.
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use super::method;
 use crate::message::Message;
 use crate::session::Session;
 
+method!(
+    /// Moves a session to the trash.
+    Delete = "session.delete", DeleteParams => DeleteResult
+);
+method!(
+    /// Forgets a session for good, its copies in the trash included.
+    Purge = "session.purge", PurgeParams => PurgeResult
+);
+method!(Tag = "session.tag", TagParams => TagResult);
+method!(Untag = "session.untag", TagParams => TagResult);
 method!(
     /// A saved session with a page of its messages.
     Get = "session.get", GetParams => GetResult
@@ -38,4 +49,60 @@ pub struct GetResult<M = Message> {
     pub messages: Vec<M>,
     /// Offset of the next page; null at the end.
     pub next: Option<u64>,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DeleteParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// As in `context.restore`.
+    pub session: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DeleteResult {
+    /// As it was.
+    pub session: Session,
+    /// The entry of the trash it is in; null where its file was gone already.
+    pub trash: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PurgeParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// As in `context.restore`, or the id or session_id of one in the trash.
+    pub session: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PurgeResult {
+    pub id: Uuid,
+    pub session_id: String,
+    /// Agents whose live context still holds its messages.
+    pub live: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TagParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// As in `context.restore`.
+    pub session: String,
+    pub tag: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TagResult {
+    /// With its tags as they are now.
+    pub session: Session,
 }

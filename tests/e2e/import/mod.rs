@@ -3,5 +3,6 @@
 mod chorus;
 mod chunks;
 mod claude_code;
+mod codex;
 mod openai;
 mod whole;

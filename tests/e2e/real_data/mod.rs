@@ -2,5 +2,6 @@
 //! count of a reader that shares no code with Chorus.
 
 mod claude_code;
+mod exported;
 mod openai;
 mod reading;

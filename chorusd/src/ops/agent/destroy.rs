@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chorus_proto::methods::agent::{DestroyParams, DestroyResult};
+use chorus_proto::methods::trash::TrashKind;
 use chorus_proto::{AgentState, AgentStatus, EventType, Trigger};
 use serde_json::json;
 use uuid::Uuid;
@@ -13,7 +14,8 @@ use crate::agent::directory::Entry;
 use crate::agent::event::{Reply, Verb};
 use crate::failure::{Failure, Result};
 use crate::ops::{Ops, blocking, select, view};
-use crate::store::agents_dir::{create_private, move_dir, write_private};
+use crate::store::agents_dir::move_dir;
+use crate::store::trash::{self, Note};
 
 /// Saves the live context, then takes the agent away: its directory goes to the trash, stays, or is deleted.
 ///
@@ -24,6 +26,7 @@ pub async fn destroy(ops: &Ops, params: DestroyParams) -> Result<DestroyResult> 
         return Err(Failure::invalid("`keep_files` does not go with `purge`"));
     }
     let _one_at_a_time = ops.agents_lock.lock().await;
+    let _no_restores = ops.sessions_lock.write().await;
     let agent = select::agent(ops, Some(&params.name)).await?;
     let shown = view::agent(ops, &agent).await?;
     let was_chosen = ops.directory.chosen().is_some_and(|chosen| chosen.facts.id == agent.facts.id);
@@ -126,26 +129,18 @@ async fn materialise_elsewhere(ops: &Ops, going: Uuid) -> Result<()> {
 
 /// Moves an agent's directory into the trash, with a note of what it was. Answers where it is.
 async fn trash(ops: &Ops, facts: &Facts) -> Result<PathBuf> {
-    let now = ops.clock.now();
-    let from = facts.dir.clone();
-    let entry = ops.home.join("trash").join(format!("{}_{}", now.strftime("%Y-%m-%dT%H-%M-%SZ"), Uuid::new_v4()));
-    let note = json!({
-        "kind": "agent", "agent_id": facts.id, "name": facts.name, "deleted_at": now.to_string(),
-        "from": from.strip_prefix(&ops.home).unwrap_or(&from).to_string_lossy(),
-    });
+    let (home, from) = (ops.home.clone(), facts.dir.clone());
+    let note = Note {
+        kind: TrashKind::Agent,
+        agent_id: facts.id,
+        name: facts.name.clone(),
+        deleted_at: ops.clock.now(),
+        from: from.strip_prefix(&ops.home).unwrap_or(&from).to_owned(),
+        session: None,
+    };
     blocking(move || {
-        let failed = |e: std::io::Error| Failure::io("cannot move the agent to the trash", &e);
-        create_private(&entry).map_err(failed)?;
-        let moved = (|| {
-            write_private(&entry.join("entry.json"), format!("{note:#}\n").as_bytes())?;
-            let to = entry.join("content");
-            move_dir(&from, &to)?;
-            Ok(to)
-        })();
-        if moved.is_err() {
-            let _ = std::fs::remove_dir_all(&entry);
-        }
-        moved.map_err(failed)
+        let moved = trash::put(&home, &from, &note).map(|entry| entry.content());
+        moved.map_err(|e| Failure::io("cannot move the agent to the trash", &e))
     })
     .await
 }

@@ -17,6 +17,7 @@ use crate::ops::{Ops, select, view};
 /// `session_not_found`, `ambiguous`, `denied`, `corrupt_session`, `disk_full`, `storage_failed`.
 pub async fn restore(ops: &Ops, params: RestoreParams) -> Result<RestoreResult> {
     let agent = select::agent(ops, params.agent.as_deref()).await?;
+    let _no_deletes = ops.sessions_lock.read().await;
     let row = select::session(ops, &agent, params.agent.is_some() && !params.own, &params.session).await?;
     let (file, changed) = read(ops, &row).await?;
     let mut warnings = Vec::new();

@@ -4,11 +4,9 @@ use chorus_proto::methods::context::{SaveParams, SaveResult};
 
 use super::wrong_reply;
 use crate::agent::event::{Reply, Verb};
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
+use crate::ops::session::tag::tags;
 use crate::ops::{Ops, select};
-
-/// Longest tag.
-const MAX_TAG: usize = 64;
 
 /// Saves a checkpoint; the context goes on unless `clear` is said.
 ///
@@ -23,19 +21,4 @@ pub async fn save(ops: &Ops, params: SaveParams) -> Result<SaveResult> {
         Reply::Saved { session, cleared } => Ok(SaveResult { session: *session, cleared }),
         _ => Err(wrong_reply()),
     }
-}
-
-/// Tags as they are kept: no doubles, in the order given.
-fn tags(given: Vec<String>) -> Result<Vec<String>> {
-    let mut tags: Vec<String> = Vec::new();
-    for tag in given {
-        let tag = tag.trim();
-        if tag.is_empty() || tag.len() > MAX_TAG || tag.chars().any(char::is_control) {
-            return Err(Failure::invalid(format!("a tag is one line of 1 to {MAX_TAG} bytes")));
-        }
-        if !tags.iter().any(|known| known == tag) {
-            tags.push(tag.to_owned());
-        }
-    }
-    Ok(tags)
 }

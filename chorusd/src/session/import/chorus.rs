@@ -9,8 +9,10 @@ mod message;
 use std::io::{BufRead, Seek};
 
 use super::error::ImportError;
+use super::fields::Fields;
 use super::lines::TOO_LONG;
 use super::scan::{ScanError, Scanner};
+use super::sink::About;
 use super::writer::Writer;
 use header::Header;
 
@@ -51,6 +53,16 @@ pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut Writer<'_>
     }
     writer.end(header.about())?;
     Ok(())
+}
+
+/// What a header that stands alone says.
+pub(super) fn about(json: &[u8]) -> Option<About> {
+    let fields = Fields::read(json).ok()?;
+    let mut header = Header::default();
+    for (key, value) in fields.iter() {
+        header.take(key, value.get().as_bytes());
+    }
+    Some(header.about())
 }
 
 fn read_header<R: BufRead>(

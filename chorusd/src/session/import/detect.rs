@@ -4,10 +4,12 @@ use std::io::{self, BufRead, Seek};
 
 use chorus_proto::methods::import::ImportFormat;
 
+use super::codex;
 use super::error::{FORMATS, ImportError, UTF16};
 use super::fields::Fields;
 use super::lines::Lines;
 use super::scan::Scanner;
+use crate::session::markdown::{Heading, SESSION, commented};
 
 /// How many lines that hold an object are looked at.
 const LOOK_AT: usize = 50;
@@ -31,6 +33,12 @@ pub(super) fn detect(source: &mut (impl BufRead + Seek)) -> Result<ImportFormat,
             source.rewind()?;
             if let Some(format) = object(source)? {
                 return Ok(format);
+            }
+        }
+        Some(b'#' | b'<') => {
+            source.rewind()?;
+            if markdown(source)? {
+                return Ok(ImportFormat::Markdown);
             }
         }
         Some(_) => {}
@@ -71,6 +79,19 @@ fn object(source: &mut impl BufRead) -> io::Result<Option<ImportFormat>> {
     Ok(messages.then_some(ImportFormat::Openai))
 }
 
+/// Text with the heading of a message in it, or with the comment that an export begins with.
+fn markdown(source: &mut impl BufRead) -> io::Result<bool> {
+    let mut lines = Lines::new(source);
+    for _ in 0..LOOK_AT {
+        let Some(line) = lines.next()? else { break };
+        let text = line.bytes.and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default();
+        if commented(SESSION, text).is_some() || Heading::parse(text).is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 fn lines(source: &mut impl BufRead) -> io::Result<Option<ImportFormat>> {
     let mut lines = Lines::new(source);
     let mut seen = 0;
@@ -80,6 +101,9 @@ fn lines(source: &mut impl BufRead) -> io::Result<Option<ImportFormat>> {
         seen += 1;
         if fields.has("type") && ["uuid", "sessionId", "leafUuid", "parentUuid"].iter().any(|key| fields.has(key)) {
             return Ok(Some(ImportFormat::ClaudeCode));
+        }
+        if codex::is_line(&fields) {
+            return Ok(Some(ImportFormat::Codex));
         }
         if fields.has("role") || fields.has("messages") {
             return Ok(Some(ImportFormat::Openai));
@@ -100,7 +124,7 @@ mod tests {
 
     #[test]
     fn each_format_is_known_by_its_start() {
-        use ImportFormat::{Chorus, ClaudeCode, Openai};
+        use ImportFormat::{Chorus, ClaudeCode, Codex, Markdown, Openai};
         for (text, format) in [
             (" \n[{\"role\":\"user\"}]", Openai),
             ("\u{feff}{\"messages\":[]}", Openai),
@@ -111,6 +135,11 @@ mod tests {
             ("{\"schema\":2,\"messages\":[", Chorus),
             ("{\"type\":\"summary\",\"summary\":\"x\",\"leafUuid\":\"y\"}", ClaudeCode),
             ("oops\n42\n{\"silly\":1}\n{\"type\":\"user\",\"uuid\":\"x\"}", ClaudeCode),
+            ("{\"timestamp\":\"x\",\"type\":\"session_meta\",\"payload\":{}}", Codex),
+            ("oops\n{\"type\":\"function_call_output\",\"call_id\":\"c\"}", Codex),
+            ("{\"id\":\"x\",\"timestamp\":\"x\",\"instructions\":null,\"git\":null}", Codex),
+            ("<!-- chorus session {} -->\n", Markdown),
+            ("# A plan\n\n## User\n\nHello", Markdown),
             ("[1]\n{\"type\":\"user\",\"sessionId\":\"x\"}", ClaudeCode),
         ] {
             assert_eq!(guess(text), Some(format), "{text}");
@@ -119,7 +148,7 @@ mod tests {
 
     #[test]
     fn the_unknown_is_refused_with_the_formats_named() {
-        for text in ["Dear diary", "{\"a\":1}", "{", "12"] {
+        for text in ["Dear diary", "# Dear diary\n\n## Users", "{\"a\":1}", "{", "12"] {
             let error = detect(&mut Cursor::new(text)).unwrap_err();
             assert!(error.hint().unwrap().contains("claude-code"), "{text}: {error}");
         }

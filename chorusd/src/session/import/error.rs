@@ -23,7 +23,8 @@ pub enum ImportError {
 
 /// Names every format, for a file that is none of them.
 pub(super) const FORMATS: &str = "say which one it is with --from: chorus (a session file), claude-code (a JSONL \
-     transcript), openai (chat messages as a JSON list, JSONL, or an object with `messages`)";
+     transcript), codex (a JSONL rollout), openai (chat messages as a JSON list, JSONL, or an object with `messages`), \
+     markdown (as `session export --as md` writes it)";
 
 /// For the text files that some Windows programs write.
 pub(super) const UTF16: &str = "the file looks like UTF-16; save it as UTF-8 and import that";

@@ -5,11 +5,13 @@
 
 mod chorus;
 mod claude_code;
+mod codex;
 mod detect;
 mod entry;
 mod error;
 mod fields;
 mod lines;
+mod markdown;
 mod openai;
 #[cfg(test)]
 mod real_data;

@@ -1,6 +1,7 @@
 //! The catalog: `db/chorus.db`. Agents and sessions stand in it as an index of what the files say.
 
 mod agents;
+mod forget;
 mod rebuild;
 mod schema;
 mod sessions;
@@ -28,6 +29,8 @@ pub struct Catalog {
 impl Catalog {
     pub(super) fn open(path: &Path, on_fatal: &OnFatal) -> Result<Self> {
         let conn = sqlite::open(path, schema::MIGRATIONS)?;
+        // Rows go rarely, and what they said goes with them.
+        conn.pragma_update(None, "secure_delete", "ON")?;
         let reader = sqlite::open_reader(path)?;
         Ok(Self {
             writer: Worker::writer("catalog", conn, on_fatal.clone())?,

@@ -249,11 +249,12 @@ impl Journal {
         })
     }
 
-    /// Puts the messages themselves where the context refers to a session.
+    /// Puts the messages themselves where the context refers to `session`, which no longer holds them.
     pub fn materialise(
         &self,
         context: ContextNo,
         messages: Vec<Stored>,
+        session: Uuid,
         working_set: Option<Bytes>,
     ) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
@@ -266,7 +267,11 @@ impl Journal {
                 let number = u32::try_from(messages.len()).unwrap_or(u32::MAX);
                 insert_record(conn, context, number, &Record::WorkingSet { json })?;
             }
-            conn.execute("UPDATE contexts SET base_session = NULL WHERE id = ?1", [context.0])?;
+            conn.execute(
+                "UPDATE contexts SET base_session = NULL, saved_session = nullif(saved_session, ?2),
+                     saved_messages = iif(saved_session = ?2, 0, saved_messages) WHERE id = ?1",
+                params![context.0, session.as_bytes()],
+            )?;
             Ok(())
         })
     }
@@ -290,6 +295,21 @@ impl Journal {
                 return Ok(());
             }
         }
+    }
+
+    /// Overwrites what deleted records left behind. Appends wait meanwhile.
+    ///
+    /// # Errors
+    /// A database that cannot be written.
+    pub async fn forget(&self) -> Result<()> {
+        self.writer
+            .alone(|conn| {
+                // Trimming need not overwrite: nothing of it stays here.
+                conn.execute_batch("PRAGMA secure_delete = ON; VACUUM; PRAGMA secure_delete = OFF")?;
+                conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+                Ok(())
+            })
+            .await
     }
 
     /// Contexts below the first new one that have records and no head: their end was interrupted.

@@ -1,0 +1,82 @@
+//! Files in a directory: each is there whole or not at all.
+
+use std::collections::HashSet;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use crate::error::Failure;
+
+/// What became of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Put {
+    Written,
+    /// It was there and said the same.
+    Same,
+}
+
+/// A directory that files are put into.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    /// Directories that are there for certain.
+    made: HashSet<PathBuf>,
+}
+
+impl Folder {
+    #[must_use]
+    pub fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), made: HashSet::new() }
+    }
+
+    /// Puts a file at `path` below the directory, unless it is there already.
+    ///
+    /// # Errors
+    /// What the disk says; the file is as it was then.
+    pub fn put(&mut self, path: &Path, bytes: &[u8]) -> Result<Put, Failure> {
+        let target = self.path.join(path);
+        let failed = |error: &io::Error| Failure::file(&target.to_string_lossy(), error);
+        let there = fs::metadata(&target).is_ok_and(|there| there.is_file() && there.len() == bytes.len() as u64);
+        if there && fs::read(&target).map_err(|e| failed(&e))? == bytes {
+            return Ok(Put::Same);
+        }
+        let dir = target.parent().unwrap_or(Path::new("."));
+        if !self.made.contains(dir) {
+            // Conversations are private, whoever else may look into the place.
+            DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|e| failed(&e))?;
+            self.made.insert(dir.to_owned());
+        }
+        let temporary = dir.join(format!(".chorus-export-{}", std::process::id()));
+        let written = write(&temporary, bytes).and_then(|()| fs::rename(&temporary, &target));
+        if let Err(error) = written {
+            let _ = fs::remove_file(&temporary);
+            return Err(failed(&error));
+        }
+        Ok(Put::Written)
+    }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_written_once_and_again_when_it_differs() -> Result<(), Failure> {
+        let failed = |error: io::Error| Failure::failed(error.to_string());
+        let outside = tempfile::tempdir().map_err(failed)?;
+        let mut folder = Folder::new(&outside.path().join("a"));
+        let path = Path::new("b/c.json");
+        assert_eq!(folder.put(path, b"one")?, Put::Written);
+        assert_eq!(folder.put(path, b"one")?, Put::Same);
+        assert_eq!(folder.put(path, b"two")?, Put::Written);
+        let there = outside.path().join("a/b");
+        assert_eq!(fs::read(there.join("c.json")).map_err(failed)?, b"two");
+        assert_eq!(fs::read_dir(there).map_err(failed)?.count(), 1, "nothing temporary stays");
+        Ok(())
+    }
+}

@@ -1,0 +1,57 @@
+//! `chorusctl session purge`.
+
+use chorus_proto::methods::session::{Get, GetParams, Purge, PurgeParams};
+
+use crate::app::App;
+use crate::error::Failure;
+use crate::ui::words::count;
+use crate::ui::{Style, ask, safe, terminal};
+
+/// Forget a saved conversation for good
+///
+/// Its file, its entry in the history, its copies in the trash and what the databases still hold of it go, and cannot
+/// be had back. Other sessions that hold the same messages stay, and so does a live conversation restored from it.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The session, or the session_id or UUID of one in the trash
+    session: String,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Purges it.
+///
+/// # Errors
+/// Why it was not purged.
+pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    let agent = app.agent();
+    if !args.yes {
+        confirm(agent.clone(), &args.session, app)?;
+    }
+    app.answer::<Purge>(&PurgeParams { agent, session: args.session }, |app, purged| {
+        let line = format!("purged {}", app.out.paint(Style::Strong, &safe::one_line(&purged.session_id)));
+        app.out.done(&line)?;
+        for agent in &purged.live {
+            app.notes.warning(&format!("the live context of {agent} still holds its messages"));
+            app.notes.hint(&format!("chorusctl --agent {agent} context clear"));
+        }
+        Ok(())
+    })
+}
+
+fn confirm(agent: Option<String>, session: &str, app: &mut App) -> Result<(), Failure> {
+    if !terminal::interactive() {
+        return Err(ask::unasked("session purge"));
+    }
+    let params = GetParams { agent, session: session.to_owned(), limit: Some(0), ..Default::default() };
+    let what = match app.call::<Get>(&params) {
+        Ok(shown) => {
+            let header = shown.session.header;
+            format!("{} ({})", header.session_id, count(header.message_count, "message"))
+        }
+        // It may be corrupt, or in the trash.
+        Err(_) => session.to_owned(),
+    };
+    ask::confirm("session purge", &format!("Forget {what} for good?"))
+}

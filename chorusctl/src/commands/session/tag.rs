@@ -1,0 +1,40 @@
+//! `chorusctl session tag`.
+
+use chorus_proto::methods::session::{Tag, TagParams, TagResult};
+
+use crate::app::App;
+use crate::commands::describe;
+use crate::error::Failure;
+use crate::ui::safe;
+
+/// Put tags on a saved conversation
+///
+/// `chorusctl context history --tag TAG` finds it by them.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The session
+    session: String,
+    /// The tags
+    #[arg(required = true, value_name = "TAG")]
+    tags: Vec<String>,
+}
+
+/// Tags it.
+///
+/// # Errors
+/// Why it has no tag.
+pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    let params = TagParams { agent: app.agent(), session: args.session, tag: args.tags };
+    app.answer::<Tag>(&params, told)
+}
+
+/// Tells which tags a session has now.
+///
+/// # Errors
+/// [`Failure`] when standard output does not take it.
+pub fn told(app: &mut App, result: TagResult) -> Result<(), Failure> {
+    let tags: Vec<_> = result.session.header.tags.iter().map(|tag| format!("#{}", safe::one_line(tag))).collect();
+    let tags = if tags.is_empty() { "no tags".to_owned() } else { tags.join(" ") };
+    let line = format!("{}  {tags}", describe::name(&app.out, &result.session));
+    app.out.done(&line)
+}

@@ -1,0 +1,46 @@
+//! `chorusctl trash empty`.
+
+use chorus_proto::methods::trash::{Empty, EmptyParams, List, ListParams};
+
+use crate::app::App;
+use crate::error::Failure;
+use crate::ui::words::count;
+use crate::ui::{ask, terminal};
+
+/// Delete for good what is in the trash
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Only what was deleted longer ago than this, for example 30d
+    #[arg(long, value_name = "DURATION")]
+    older_than: Option<String>,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Empties it.
+///
+/// # Errors
+/// Why something is still there.
+pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    if !args.yes {
+        confirm(args.older_than.as_deref(), app)?;
+    }
+    app.answer::<Empty>(&EmptyParams { older_than: args.older_than }, |app, result| match result.entries.len() {
+        0 => app.out.done("nothing to delete"),
+        entries => app.out.done(&format!("deleted {}", count(entries as u64, "thing"))),
+    })
+}
+
+fn confirm(older_than: Option<&str>, app: &mut App) -> Result<(), Failure> {
+    if !terminal::interactive() {
+        return Err(ask::unasked("trash empty"));
+    }
+    let entries = app.call::<List>(&ListParams {})?.entries.len() as u64;
+    let what = match older_than {
+        None if entries == 0 => return Ok(()),
+        None => format!("all {} in the trash", count(entries, "thing")),
+        Some(age) => format!("what was put in the trash more than {age} ago"),
+    };
+    ask::confirm("trash empty", &format!("Delete {what} for good?"))
+}

@@ -1,0 +1,56 @@
+//! `chorusctl trash`.
+
+use chorus_proto::methods::trash::{TrashEntry, TrashKind};
+use clap::Subcommand;
+
+use crate::app::App;
+use crate::error::Failure;
+use crate::ui::safe;
+
+pub mod empty;
+pub mod list;
+pub mod restore;
+
+/// Look at what was deleted, bring it back, or let it go
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+#[command(defer = true)]
+enum Verb {
+    /// List what was deleted, newest first
+    List(list::Args),
+    /// Put an agent or a session back where it was
+    Restore(restore::Args),
+    /// Delete for good what is in the trash
+    Empty(empty::Args),
+}
+
+/// Carries one of the verbs out.
+///
+/// # Errors
+/// Why it did not succeed.
+pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    match args.verb {
+        Verb::List(args) => list::run(args, app),
+        Verb::Restore(args) => restore::run(args, app),
+        Verb::Empty(args) => empty::run(args, app),
+    }
+}
+
+/// The part of an entry's id that a person types.
+fn short(entry: &TrashEntry) -> String {
+    let uuid = entry.id.split_once('_').map_or(&*entry.id, |(_, uuid)| uuid);
+    safe::one_line(uuid.get(..8).unwrap_or(uuid))
+}
+
+fn kind(entry: &TrashEntry) -> &'static str {
+    match entry.kind {
+        Some(TrashKind::Agent) => "agent",
+        Some(TrashKind::Session) => "session",
+        None => "unknown",
+    }
+}

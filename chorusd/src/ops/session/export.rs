@@ -1,0 +1,83 @@
+//! `session.export.*`.
+
+use chorus_proto::methods::export::{ReadParams, ReadResult, SelectParams, SelectResult};
+use uuid::Uuid;
+
+use super::get::read as read_file;
+use crate::failure::{Failure, Result};
+use crate::ops::context::history::since;
+use crate::ops::{Ops, blocking, select as of_name, view};
+use crate::session::export::{self, Piece};
+use crate::store::catalog::Listing;
+
+/// Sessions in one answer: far below what a frame holds.
+const PAGE: u64 = 1000;
+
+/// Longest piece of text in one answer.
+const PIECE: usize = 4 << 20;
+
+/// The sessions that are meant, a page of them.
+///
+/// # Errors
+/// `invalid_params`, `agent_not_found`, `session_not_found`, `ambiguous`, `denied`.
+pub async fn select(ops: &Ops, params: SelectParams) -> Result<SelectResult> {
+    let offset = params.offset.unwrap_or(0);
+    if params.session.is_empty() {
+        return of_agents(ops, params, offset).await;
+    }
+    if params.all_agents || params.since.is_some() {
+        return Err(Failure::invalid("`session` goes with neither `all_agents` nor `since`"));
+    }
+    let agent = of_name::agent(ops, params.agent.as_deref()).await?;
+    let mut rows = Vec::new();
+    let skipped = usize::try_from(offset).unwrap_or(usize::MAX);
+    for session in params.session.iter().skip(skipped).take(PAGE as usize) {
+        rows.push(of_name::session(ops, &agent, params.agent.is_some(), session).await?);
+    }
+    let end = offset.saturating_add(rows.len() as u64);
+    let next = (end < params.session.len() as u64 && !rows.is_empty()).then_some(end);
+    Ok(SelectResult { sessions: view::sessions(ops, rows).await?, next })
+}
+
+async fn of_agents(ops: &Ops, params: SelectParams, offset: u64) -> Result<SelectResult> {
+    let agent = match params.all_agents {
+        true => None,
+        false => Some(of_name::agent(ops, params.agent.as_deref()).await?.facts.id),
+    };
+    let since = params.since.as_deref().map(|text| since(text, ops.clock.now())).transpose()?;
+    let listing = Listing { agent, since, tag: None, offset, limit: PAGE };
+    let (rows, total) = ops.store.catalog.sessions(listing).await?;
+    let end = offset.saturating_add(rows.len() as u64);
+    let next = (end < total && !rows.is_empty()).then_some(end);
+    Ok(SelectResult { sessions: view::sessions(ops, rows).await?, next })
+}
+
+/// A piece of a session as text.
+///
+/// # Errors
+/// `session_not_found`, `ambiguous`, `denied`, `corrupt_session`, `invalid_params`.
+pub async fn read(ops: &Ops, params: ReadParams) -> Result<ReadResult> {
+    let row = match Uuid::try_parse(&params.session) {
+        // What `select` gave is meant, whosever it is: reading takes nothing across.
+        Ok(id) if params.session.len() == 36 => ops.store.catalog.session(id).await?,
+        _ => None,
+    };
+    let row = match row {
+        Some(row) => row,
+        None => {
+            let agent = of_name::agent(ops, params.agent.as_deref()).await?;
+            of_name::session(ops, &agent, params.agent.is_some(), &params.session).await?
+        }
+    };
+    let (file, _) = read_file(ops, &row).await?;
+    let offset = params.offset.unwrap_or(0);
+    let room = (ops.config.max_frame / 2).min(PIECE);
+    let (data, next) = blocking(move || {
+        let mut piece = Piece::new(offset, room);
+        // The piece refuses what no longer fits, and knows that it did; memory refuses nothing.
+        let _ = export::write(&mut piece, &file, params.form);
+        piece.finish(offset).ok_or_else(|| Failure::invalid("`offset` is not one that `next` gave"))
+    })
+    .await?;
+    Ok(ReadResult { session: view::session(ops, row).await?, data, next })
+}

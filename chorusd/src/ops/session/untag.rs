@@ -1,0 +1,16 @@
+//! `session.untag`.
+
+use chorus_proto::methods::session::{TagParams, TagResult};
+
+use super::tag::change;
+use crate::failure::Result;
+use crate::ops::Ops;
+
+/// Takes tags off a session; those it does not have are no error.
+///
+/// # Errors
+/// As `session.tag`.
+pub async fn untag(ops: &Ops, params: TagParams) -> Result<TagResult> {
+    let gone: Vec<String> = params.tag.iter().map(|tag| tag.trim().to_owned()).collect();
+    change(ops, params, move |header| header.tags.retain(|tag| !gone.contains(tag))).await
+}

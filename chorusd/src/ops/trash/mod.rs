@@ -1,0 +1,78 @@
+//! `trash.*`.
+
+pub mod empty;
+pub mod list;
+pub mod restore;
+
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::trash::{TrashEntry, TrashKind};
+
+use super::{Ops, blocking};
+use crate::failure::{Failure, Result};
+use crate::session::selector::MIN_PREFIX;
+use crate::store::trash::{self, Trashed};
+
+/// Everything in the trash, newest first.
+///
+/// # Errors
+/// A directory that cannot be read.
+pub async fn entries(ops: &Ops) -> Result<Vec<Trashed>> {
+    let home = ops.home.clone();
+    blocking(move || trash::list(&home).map_err(|e| Failure::io("cannot read the trash", &e))).await
+}
+
+/// The entry that `text` means: its id, the UUID in it or a beginning of either, or a name that only one has.
+fn entry(entries: Vec<Trashed>, text: &str) -> Result<Trashed> {
+    let named = |entry: &Trashed| entry.note.as_ref().is_some_and(|note| note.name == text);
+    let begins = |entry: &Trashed| {
+        let uuid = entry.id.split_once('_').map_or("", |(_, uuid)| uuid);
+        text.len() >= MIN_PREFIX && (entry.id.starts_with(text) || uuid.starts_with(text))
+    };
+    let mut found: Vec<Trashed> = entries.iter().filter(|entry| entry.id == text || named(entry)).cloned().collect();
+    if found.is_empty() {
+        found = entries.into_iter().filter(begins).collect();
+    }
+    let shown: String = text.chars().take(80).collect();
+    match found.len() {
+        0 => Err(Failure::new(ErrorKind::NotFound, format!("there is no {shown:?} in the trash"))
+            .hint("`chorusctl trash list` shows what there is")),
+        1 => Ok(found.remove(0)),
+        several => {
+            let ids: Vec<_> = found.iter().map(|entry| entry.id.as_str()).collect();
+            Err(Failure::new(ErrorKind::Ambiguous, format!("{several} entries of the trash could be {shown:?}"))
+                .hint(format!("one of: {}", ids.join(", "))))
+        }
+    }
+}
+
+fn shown(entry: &Trashed) -> TrashEntry {
+    let note = entry.note.as_ref();
+    TrashEntry {
+        id: entry.id.clone(),
+        kind: note.map(|note| note.kind),
+        name: note.map_or_else(|| entry.id.clone(), |note| note.name.clone()),
+        agent_name: note
+            .filter(|note| note.kind == TrashKind::Session)
+            .and_then(|note| Some(note.session.as_ref()?.agent_name.clone())),
+        deleted_at: entry.deleted_at,
+        path: entry.dir.to_string_lossy().into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trashed(id: &str) -> Trashed {
+        Trashed { id: id.into(), dir: id.into(), note: None, deleted_at: jiff::Timestamp::default() }
+    }
+
+    #[test]
+    fn an_entry_is_meant_by_its_beginning() {
+        let all = || vec![trashed("2026-01-01T00-00-00Z_3f0b8c1e"), trashed("2026-01-01T00-00-00Z_aaaa1111")];
+        assert_eq!(entry(all(), "3f0b").unwrap().id, all()[0].id);
+        assert_eq!(entry(all(), "2026-01").unwrap_err().kind, ErrorKind::Ambiguous);
+        assert_eq!(entry(all(), "3f0").unwrap_err().kind, ErrorKind::NotFound);
+        assert_eq!(entry(all(), "").unwrap_err().kind, ErrorKind::NotFound);
+    }
+}

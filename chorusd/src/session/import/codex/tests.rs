@@ -1,0 +1,101 @@
+use chorus_proto::Role;
+use chorus_proto::methods::import::ImportFormat::{Auto, Codex};
+
+use super::super::testing::import_as;
+
+/// A short rollout as the program writes it: parallel calls, thinking, events that repeat the messages.
+const ROLLOUT: &str = r##"{"timestamp":"2025-11-02T10:00:00.000Z","type":"session_meta","payload":{"id":"7d444840-9dc0-41d1-b245-5ffdce74fad2","timestamp":"2025-11-02T09:59:59.000Z","cwd":"/w","originator":"codex_cli_rs","cli_version":"0.55.0","instructions":null,"source":"cli","git":{"branch":"main"}}}
+{"timestamp":"2025-11-02T10:00:01.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"<environment_context>\n  <cwd>/w</cwd>\n</environment_context>"}]}}
+{"timestamp":"2025-11-02T10:00:02.000Z","type":"turn_context","payload":{"cwd":"/w","approval_policy":"on-request","model":"gpt-5-codex","summary":"auto"}}
+{"timestamp":"2025-11-02T10:00:02.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Look"},{"type":"input_image","image_url":"data:image/png;base64,aGk="}]}}
+{"timestamp":"2025-11-02T10:00:02.000Z","type":"event_msg","payload":{"type":"user_message","message":"Look","kind":"plain"}}
+{"timestamp":"2025-11-02T10:00:03.000Z","type":"response_item","payload":{"type":"reasoning","summary":[{"type":"summary_text","text":"**Looking**"}],"content":null,"encrypted_content":"gAAA=="}}
+{"timestamp":"2025-11-02T10:00:04.000Z","type":"response_item","payload":{"type":"message","id":"msg_1","role":"assistant","content":[{"type":"output_text","text":"I look."}]}}
+{"timestamp":"2025-11-02T10:00:04.000Z","type":"event_msg","payload":{"type":"agent_message","message":"I look."}}
+{"timestamp":"2025-11-02T10:00:05.000Z","type":"response_item","payload":{"type":"function_call","name":"shell","arguments":"{\"command\":[\"ls\"],\"n\":1.10}","call_id":"call_1"}}
+{"timestamp":"2025-11-02T10:00:05.000Z","type":"response_item","payload":{"type":"custom_tool_call","status":"completed","call_id":"call_2","name":"apply_patch","input":"*** Begin Patch\n"}}
+{"timestamp":"2025-11-02T10:00:06.000Z","type":"response_item","payload":{"type":"function_call_output","call_id":"call_1","output":"{\"output\":\"a.py\\n\",\"metadata\":{\"exit_code\":0}}"}}
+{"timestamp":"2025-11-02T10:00:06.000Z","type":"response_item","payload":{"type":"custom_tool_call_output","call_id":"call_2","output":{"content":"no such file","success":false}}}
+{"timestamp":"2025-11-02T10:00:07.000Z","type":"response_item","payload":{"type":"local_shell_call","call_id":"call_3","status":"completed","action":{"type":"exec","command":["pwd"]}}}
+{"timestamp":"2025-11-02T10:00:07.000Z","type":"response_item","payload":{"type":"function_call_output","call_id":"call_3","output":"/w"}}
+{"timestamp":"2025-11-02T10:00:08.000Z","type":"compacted","payload":{"message":"They looked."}}
+{"timestamp":"2025-11-02T10:00:09.000Z","type":"response_item","payload":{"type":"message","role":"developer","content":[{"type":"input_text","text":"Be brief."}]}}
+{"timestamp":"2025-11-02T10:00:10.000Z","type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Done"},{"type":"output_text","text":"so."}]}}
+{"timestamp":"2025-11-02T10:00:11.000Z","type":"response_item","payload":{"type":"web_search_call","status":"completed","action":{"type":"search","query":"x"}}}
+{"timestamp":"2025-11-02T10:00:11.000Z","type":"response_item","payload":{"type":"ghost_snapshot","ghost_commit":{}}}
+"##;
+
+#[test]
+fn a_rollout_comes_whole() {
+    let memory = import_as(Auto, ROLLOUT).unwrap();
+    assert_eq!((memory.format, &memory.skipped, memory.sessions.len()), (Codex, &vec![], 1));
+    let session = &memory.sessions[0];
+    assert_eq!(
+        session.talk(),
+        [
+            "user: <environment_context>\n  <cwd>/w</cwd>\n</environment_context>",
+            "user: Look",
+            "assistant: I look.",
+            "tool_result: {\"output\":\"a.py\\n\",\"metadata\":{\"exit_code\":0}}",
+            "tool_result: no such file",
+            "assistant: ",
+            "tool_result: /w",
+            "system: They looked.",
+            "system: Be brief.",
+            "assistant: Done\nso.",
+        ]
+    );
+    let [_, user, said, first, second, shell, ..] = &session.messages[..] else { panic!("too few") };
+    assert_eq!(user.attachments[0].data.as_deref(), Some("aGk="));
+    assert_eq!((&*said.id, said.timestamp.to_string().as_str()), ("msg_1", "2025-11-02T10:00:04Z"));
+    let calls: Vec<_> = said.tool_calls.iter().map(|call| (&*call.id, &*call.name, call.params.get())).collect();
+    assert_eq!(
+        calls,
+        [("call_1", "shell", r#"{"command":["ls"],"n":1.10}"#), ("call_2", "apply_patch", r#""*** Begin Patch\n""#)]
+    );
+    assert!(said.provider.as_ref().unwrap().get().contains(r#"{"codex":{"reasoning":[{"type":"reasoning""#));
+    assert_eq!((first.tool_call_id.as_deref(), first.name.as_deref()), (Some("call_1"), Some("shell")));
+    assert_eq!((second.name.as_deref(), second.is_error), (Some("apply_patch"), true));
+    assert_eq!((&*shell.tool_calls[0].name, &*shell.tool_calls[0].id), ("local_shell", "call_3"));
+    let last = session.messages.last().unwrap().provider.as_ref().unwrap().get();
+    assert!(last.contains(r#""web_search_call":[{"type":"web_search_call""#), "{last}");
+    let about = &session.about;
+    assert_eq!(about.model.as_deref(), Some("gpt-5-codex"));
+    assert_eq!(about.id.unwrap().to_string(), "7d444840-9dc0-41d1-b245-5ffdce74fad2");
+    assert_eq!(about.started_at.unwrap().to_string(), "2025-11-02T09:59:59Z");
+}
+
+#[test]
+fn an_older_one_without_wrappers_is_read() {
+    let text = r#"{"id":"7d444840-9dc0-41d1-b245-5ffdce74fad2","timestamp":"2025-08-01T10:00:00.000Z","instructions":null,"git":null}
+{"record_type":"state"}
+{"type":"message","id":null,"role":"user","content":[{"type":"input_text","text":"hi"}]}
+{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":null}
+{"type":"function_call","id":"fc_1","name":"shell","arguments":"oops","call_id":"call_1"}
+{"type":"function_call_output","call_id":"call_1","output":"out"}
+{"type":"message","role":"assistant","content":[{"type":"output_text","text":"bye"}]}
+"#;
+    let memory = import_as(Auto, text).unwrap();
+    assert_eq!((memory.format, &memory.skipped), (Codex, &vec![]));
+    let session = &memory.sessions[0];
+    assert_eq!(session.talk(), ["user: hi", "assistant: ", "tool_result: out", "assistant: bye"]);
+    assert_eq!(session.messages[1].tool_calls[0].params.get(), "\"oops\"");
+    assert_eq!(session.messages[3].timestamp.to_string(), "2025-08-01T10:00:00Z");
+    assert!(session.about.id.is_some());
+}
+
+#[test]
+fn what_cannot_be_read_is_told_and_the_rest_comes_in() {
+    let text = r#"{"timestamp":"2025-11-02T10:00:00Z","type":"response_item","payload":{"type":"message","role":"king","content":[]}}
+{"timestamp":"2025-11-02T10:00:00Z","type":"response_item"}
+{"timestamp":"2025-11-02T10:00:00Z","type":"response_item","payload":{"type":"function_call","call_id":"c"}}
+{"timestamp":"2025-11-02T10:00:01Z","type":"response_item","payload":{"type":"reasoning","summary":[]}}
+{"timestamp":"2025-11-02T10:00:01Z","type":"response_item","payload":{"type":"message","role":"user","content":"plain"}}
+{"timestamp":"2025-11-02T10:00:02Z","type":"resp"#;
+    let memory = import_as(Codex, text).unwrap();
+    let lines: Vec<_> = memory.skipped.iter().map(|(line, _)| *line).collect();
+    assert_eq!(lines, [1, 2, 3, 6], "{:?}", memory.skipped);
+    let session = &memory.sessions[0];
+    assert_eq!(session.talk(), ["assistant: ", "user: plain"], "thinking that nothing follows is kept");
+    assert_eq!(session.messages[0].role, Role::Assistant);
+}

@@ -1,0 +1,94 @@
+//! `session.export.*`: which sessions, then each of them as text.
+
+use serde::{Deserialize, Serialize};
+
+use super::method;
+use crate::session::Session;
+
+method!(
+    /// The sessions that are to be exported; changes no history number.
+    Select = "session.export.select", SelectParams => SelectResult
+);
+method!(
+    /// A piece of a session as text.
+    Read = "session.export.read", ReadParams => ReadResult
+);
+
+/// The form a session takes outside.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum ExportFormat {
+    /// The session file.
+    #[default]
+    Json,
+    /// One message a line.
+    Jsonl,
+    /// Markdown for people, which an import reads back.
+    Md,
+}
+
+impl ExportFormat {
+    /// The name on the wire, and the ending of a file.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Jsonl => "jsonl",
+            Self::Md => "md",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SelectParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// These, each as in `context.restore`; without any, all that the other fields leave.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub session: Vec<String>,
+    /// Of every agent, destroyed ones too.
+    #[serde(default)]
+    pub all_agents: bool,
+    /// Saved since then: a duration back from now (`7d`, `1h30m`) or a date.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// How many to leave out at the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SelectResult {
+    /// Newest first, or in the order they were named.
+    pub sessions: Vec<Session>,
+    /// Offset of the next page; null at the end.
+    pub next: Option<u64>,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ReadParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// As in `context.restore`.
+    pub session: String,
+    #[serde(default, rename = "as")]
+    pub form: ExportFormat,
+    /// Bytes of the text to leave out at the start: the `next` of the piece before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ReadResult {
+    pub session: Session,
+    pub data: String,
+    /// Offset of the next piece; null at the end.
+    pub next: Option<u64>,
+}

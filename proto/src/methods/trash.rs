@@ -1,0 +1,90 @@
+//! `trash.*`: what was deleted, until it is restored or the trash is emptied.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::method;
+use crate::agent::Agent;
+use crate::session::Session;
+
+method!(
+    /// What is in the trash, newest first.
+    List = "trash.list", ListParams => ListResult
+);
+method!(
+    /// Puts an agent or a session back where it was.
+    Restore = "trash.restore", RestoreParams => RestoreResult
+);
+method!(
+    /// Deletes for good.
+    Empty = "trash.empty", EmptyParams => EmptyResult
+);
+
+/// What was deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum TrashKind {
+    Agent,
+    Session,
+}
+
+/// Something in the trash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TrashEntry {
+    /// Names the entry; any unique beginning of at least 4 characters does too.
+    pub id: String,
+    /// Null where its note cannot be read: such an entry can only be emptied.
+    pub kind: Option<TrashKind>,
+    /// Of the agent, or the session_id.
+    pub name: String,
+    /// Whose session it was.
+    pub agent_name: Option<String>,
+    pub deleted_at: Timestamp,
+    pub path: String,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ListParams {}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ListResult {
+    pub entries: Vec<TrashEntry>,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RestoreParams {
+    /// The entry's id or its beginning, or its name where only one has it.
+    pub id: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RestoreResult {
+    /// The agent that is back.
+    pub agent: Option<Agent>,
+    /// The session that is back.
+    pub session: Option<Session>,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EmptyParams {
+    /// Only what was deleted longer ago than this: `7d`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub older_than: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EmptyResult {
+    /// What is gone now.
+    pub entries: Vec<TrashEntry>,
+}

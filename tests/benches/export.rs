@@ -1,0 +1,71 @@
+//! Export of 1,000 sessions, against copying their files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use chorus_proto::methods::context::{Clear, ClearParams};
+use chorus_proto::{NewMessage, Role, Session};
+use chorus_tests::chat::Chat as _;
+use chorus_tests::ctl::chorusctl;
+use chorus_tests::measure::{paired, report, time, undisturbed};
+use chorus_tests::{Daemon, Home, home};
+
+const SESSIONS: usize = 1000;
+const ROUNDS: usize = 21;
+
+/// Sessions of 40 messages of a length that is usual in transcripts.
+fn fill(daemon: &Daemon) -> Vec<Session> {
+    let mut client = daemon.client();
+    client.init("a");
+    let text = "The nightly import dropped every row whose country was empty, \"quoted\" or not.\n".repeat(6);
+    for n in 0..SESSIONS {
+        let role = |m: usize| if m.is_multiple_of(2) { Role::User } else { Role::Assistant };
+        let messages = (0..40).map(|m| NewMessage::text(role(m), format!("{n} {m} {text}")));
+        client.append_all("a", messages.collect());
+        client.save("a", &format!("run {n}"));
+        client.call::<Clear>(&ClearParams { agent: Some("a".into()), save: false }).expect("cleared");
+    }
+    client.history("a")
+}
+
+fn copy(sessions: &[Session], folder: &Path) -> Duration {
+    fs::create_dir(folder).expect("a folder");
+    let took = time(|| {
+        for session in sessions {
+            let from = Path::new(&session.file_path);
+            fs::copy(from, folder.join(from.file_name().expect("a name"))).expect("copied");
+        }
+    });
+    fs::remove_dir_all(folder).expect("removed");
+    took
+}
+
+fn export(home: &Home, folder: &Path, form: &str) -> Duration {
+    let to = folder.to_str().expect("a path");
+    time(|| _ = chorusctl(home, ["session", "export", "--all-agents", "--as", form, "--output", to]).ok())
+}
+
+fn fresh(home: &Home, folder: &Path, form: &str) -> Duration {
+    let took = export(home, folder, form);
+    assert_eq!(fs::read_dir(folder.join("a")).expect("the files").count(), SESSIONS);
+    fs::remove_dir_all(folder).expect("removed");
+    took
+}
+
+fn main() {
+    let home = home!();
+    undisturbed();
+    let daemon = Daemon::start(&home);
+    let sessions = fill(&daemon);
+    assert_eq!(sessions.len(), SESSIONS);
+    let place = |name: &str| -> PathBuf { home.outside().join(name) };
+    let floor = || copy(&sessions, &place("floor"));
+    report(paired("export 1,000 sessions", 1.5, ROUNDS, floor, || fresh(&home, &place("out"), "json")));
+    export(&home, &place("kept"), "json");
+    report(paired("export them again, nothing new", 1.5, ROUNDS, floor, || export(&home, &place("kept"), "json")));
+    for form in ["jsonl", "md"] {
+        let name = format!("export 1,000 sessions as {form}");
+        report(paired(name, 10.0, ROUNDS / 3, floor, || fresh(&home, &place("out"), form)));
+    }
+}

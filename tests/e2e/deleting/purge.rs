@@ -1,0 +1,114 @@
+//! `session purge` really forgets.
+
+use std::fs;
+use std::path::Path;
+
+use chorus_proto::Client;
+use chorus_proto::methods::context::{Clear, ClearParams};
+use chorus_proto::methods::session::{Delete, DeleteParams};
+use chorus_tests::chat::Chat as _;
+use chorus_tests::ctl::chorusctl;
+use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
+
+use crate::home;
+
+/// Nothing that anybody else would write.
+const SECRET: &str = "the-word-is-xylophone-4711";
+
+/// Files below `folder` that hold the secret.
+fn holders(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            found.extend(holders(&path));
+        } else if fs::read(&path)
+            .is_ok_and(|bytes| bytes.windows(SECRET.len()).any(|window| window == SECRET.as_bytes()))
+        {
+            found.push(path.to_string_lossy().into_owned());
+        }
+    }
+    found
+}
+
+fn forgotten(home: &Home) {
+    let mut left = Vec::new();
+    let what = "the secret to be nowhere";
+    wait_until(what, DEADLINE, || {
+        left = holders(&home.path);
+        left.is_empty().then_some(())
+    });
+}
+
+/// A session that says the secret, and a live context that does not.
+fn with_a_secret(daemon: &Daemon) -> Client {
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "before");
+    client.append("a", SECRET);
+    client.save("a", "A talk");
+    client.call::<Clear>(&ClearParams { agent: Some("a".into()), save: false }).expect("cleared");
+    client.append("a", "something else");
+    client
+}
+
+#[test]
+fn nothing_of_it_is_left_in_any_file() {
+    let home = home();
+    let mut daemon = Daemon::start(&home);
+    drop(with_a_secret(&daemon));
+    // An orderly stop keeps a copy of the catalog, summary and all.
+    assert!(daemon.terminate().success());
+    daemon = Daemon::start(&home);
+    assert!(!holders(&home.path).is_empty());
+    let mut client = daemon.client();
+    let session = client.history("a").pop().expect("the session").header;
+    chorusctl(&home, ["session", "purge", &session.session_id]).failed_with_hint(6);
+    let said = chorusctl(&home, ["session", "purge", &session.session_id, "--yes"]).ok();
+    assert!(said.starts_with("purged "), "{said}");
+    forgotten(&home);
+    assert_eq!(client.texts("a"), ["something else"]);
+    assert!(client.history("a").iter().all(|other| other.header.id != session.id));
+    assert!(daemon.terminate().success());
+    let _daemon = Daemon::start(&home);
+    assert_eq!(holders(&home.path), Vec::<String>::new());
+}
+
+#[test]
+fn a_session_in_the_trash_is_forgotten_too() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = with_a_secret(&daemon);
+    let delete = DeleteParams { agent: Some("a".into()), session: "latest".into() };
+    let deleted = client.call::<Delete>(&delete).expect("deleted").session.header;
+    assert!(!holders(&home.path.join("trash")).is_empty());
+    chorusctl(&home, ["session", "purge", &deleted.session_id, "--yes"]).ok();
+    forgotten(&home);
+    chorusctl(&home, ["session", "purge", &deleted.session_id, "--yes"]).failed_with_hint(3);
+}
+
+/// What a crash kept from being cleaned is cleaned by the next start.
+#[test]
+fn a_crash_does_not_keep_anything() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    drop(with_a_secret(&daemon));
+    chorusctl(&home, ["session", "purge", "latest", "--yes"]).ok();
+    daemon.kill9();
+    let _daemon = Daemon::start(&home);
+    forgotten(&home);
+}
+
+#[test]
+fn a_live_context_goes_on_and_is_named() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", SECRET);
+    client.save("a", "A talk");
+    let said = chorusctl(&home, ["session", "purge", "latest", "--yes"]);
+    assert!(said.stderr.contains("live context of a"), "{}", said.stderr);
+    assert_eq!(client.texts("a"), [SECRET]);
+    chorusctl(&home, ["context", "clear", "--yes"]).ok();
+}

@@ -1,0 +1,111 @@
+//! One session, in each form.
+
+use std::fs;
+
+use chorus_proto::{Message, NewMessage, Role};
+use chorus_tests::Daemon;
+use chorus_tests::chat::Chat as _;
+use chorus_tests::ctl::chorusctl;
+
+use crate::home;
+
+fn talk() -> Vec<NewMessage> {
+    // As text: a parsed number would forget its digits.
+    let call = r#"{"role":"assistant","content":"Let me look.","tool_calls":[{"id":"c1","name":"view","params":
+        {"path":"a.py","ratio":1.10,"deep":[1,{"b":"```\n"}]}}]}"#
+        .replace("\n        ", "");
+    let result = r###"{"role":"tool_result","content":"## User\nline\n","tool_call_id":"c1","name":"view"}"###;
+    let read = |text: &str| serde_json::from_str(text).expect("a message");
+    vec![NewMessage::text(Role::User, "Look at a.py, please."), read(&call), read(result)]
+}
+
+#[test]
+fn json_is_the_file_itself() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append_all("a", talk());
+    let saved = client.save("a", "A look");
+    let file = fs::read_to_string(&saved.file_path).expect("the file");
+    assert_eq!(chorusctl(&home, ["session", "export", "latest"]).ok(), file);
+    let copy = home.outside().join("copy.json");
+    let to = copy.to_str().expect("a path");
+    let said = chorusctl(&home, ["session", "export", "latest", "--output", to]).ok();
+    assert!(said.contains("exported 1 session"), "{said}");
+    assert_eq!(fs::read_to_string(&copy).expect("the copy"), file);
+}
+
+/// A file that somebody reformatted, or one of schema 1, leaves as one of schema 2.
+#[test]
+fn what_is_not_as_chorus_writes_it_is_written_anew() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append_all("a", talk());
+    let saved = client.save("a", "A look");
+    let file = fs::read_to_string(&saved.file_path).expect("the file");
+    let value: serde_json::Value = serde_json::from_str(&file).expect("JSON");
+    fs::write(&saved.file_path, serde_json::to_string_pretty(&value).expect("JSON")).expect("reformatted");
+    let exported = chorusctl(&home, ["session", "export", "latest"]).ok();
+    assert!(exported.starts_with("{\n  \"schema\": 2,\n"), "{exported}");
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&exported).expect("JSON"), value);
+}
+
+#[test]
+fn jsonl_is_a_message_a_line() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append_all("a", talk());
+    client.save("a", "A look");
+    let lines = chorusctl(&home, ["session", "export", "latest", "--as", "jsonl"]).ok();
+    let read: Vec<Message> = lines.lines().map(|line| serde_json::from_str(line).expect("a message")).collect();
+    let texts: Vec<_> = read.iter().map(|message| &*message.content).collect();
+    assert_eq!(texts, ["Look at a.py, please.", "Let me look.", "## User\nline\n"]);
+    assert!(lines.contains("\"ratio\":1.10"), "digits stay: {lines}");
+}
+
+#[test]
+fn markdown_is_for_reading() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append_all("a", talk());
+    let saved = client.save("a", "A look");
+    let text = chorusctl(&home, ["session", "export", "latest", "--as", "md"]).ok();
+    for due in [
+        "\n# A look\n",
+        &format!("\n- session: {}\n", saved.header.session_id),
+        "\n- agent: a\n",
+        "\n## User · 20",
+        "\n\nLook at a.py, please.\n\n## Assistant · 20",
+        "\n````json call \"c1\" \"view\"\n{\"path\":\"a.py\",\"ratio\":1.10,\"deep\":[1,{\"b\":\"```\\n\"}]}\n````\n",
+        "\n## Tool result (view) · 20",
+        "\n```text content\n## User\nline\n\n```\n",
+    ] {
+        assert!(text.contains(due), "{due:?} is not in:\n{text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "x");
+    client.save("a", "one");
+    chorusctl(&home, ["session", "export"]).failed_with_hint(2);
+    chorusctl(&home, ["session", "export", "latest", "latest"]).failed_with_hint(2);
+    chorusctl(&home, ["session", "export", "nothing-like-it"]).failed_with_hint(3);
+    chorusctl(&home, ["session", "export", "latest", "--as", "pdf"]).failed(2);
+    let output = home.outside().join("out");
+    let to = output.to_str().expect("a path");
+    chorusctl(&home, ["session", "export", "--since", "soon", "--output", to]).failed_with_hint(2);
+    chorusctl(&home, ["session", "export", "latest", "--output", "/proc/nowhere/x.json"]).failed(3);
+    assert!(!output.exists(), "nothing is made for nothing");
+}

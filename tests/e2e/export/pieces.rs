@@ -1,0 +1,58 @@
+//! A client of any language: the text of a session in pieces that fit a frame.
+
+use chorus_proto::methods::export::{ExportFormat, Read, ReadParams, Select, SelectParams};
+use chorus_proto::{Client, ErrorKind, NewMessage, Role};
+use chorus_tests::Daemon;
+use chorus_tests::chat::{Chat as _, kind_of};
+
+use crate::home;
+
+fn read(client: &mut Client, form: ExportFormat) -> (String, usize) {
+    let mut params = ReadParams { agent: Some("a".into()), session: "latest".into(), form, offset: None };
+    let (mut text, mut pieces) = (String::new(), 0);
+    loop {
+        let piece = client.call::<Read>(&params).expect("a piece");
+        text.push_str(&piece.data);
+        pieces += 1;
+        params.offset = piece.next;
+        if piece.next.is_none() {
+            return (text, pieces);
+        }
+        assert_eq!(piece.next, Some(text.len() as u64));
+    }
+}
+
+#[test]
+fn a_text_longer_than_a_frame_comes_in_pieces() {
+    let home = home();
+    let daemon = Daemon::start_with(&home, "max_frame = \"64KiB\"\n");
+    let mut client = daemon.client();
+    client.init("a");
+    let text = "é\u{1}\"line\"\n".repeat(1500);
+    for _ in 0..12 {
+        client.append_all("a", vec![NewMessage::text(Role::User, &text)]);
+    }
+    let saved = client.save("a", "long");
+    let (json, pieces) = read(&mut client, ExportFormat::Json);
+    assert!(pieces > 3, "{pieces}");
+    assert_eq!(json, std::fs::read_to_string(&saved.file_path).expect("the file"));
+    let (lines, _) = read(&mut client, ExportFormat::Jsonl);
+    assert_eq!(lines.lines().count(), 12);
+    let (markdown, _) = read(&mut client, ExportFormat::Md);
+    assert_eq!(markdown.matches(&*text).count(), 12);
+    let inside = ReadParams { session: "latest".into(), offset: Some(1 << 40), ..Default::default() };
+    assert_eq!(client.call::<Read>(&inside).expect("nothing more").data, "");
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    let both = SelectParams { session: vec!["latest".into()], all_agents: true, ..Default::default() };
+    assert_eq!(kind_of(client.call::<Select>(&both)), ErrorKind::InvalidParams);
+    let none = SelectParams { session: vec!["latest".into()], ..Default::default() };
+    assert_eq!(kind_of(client.call::<Select>(&none)), ErrorKind::SessionNotFound);
+    assert_eq!(client.call::<Select>(&SelectParams::default()).expect("an empty list").sessions, []);
+}

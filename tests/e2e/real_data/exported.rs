@@ -1,0 +1,61 @@
+//! Every conversation leaves in every form and comes back with the same roles, texts, calls and times.
+
+use std::fs;
+
+use chorus_proto::Message;
+use chorus_tests::chat::Chat as _;
+use chorus_tests::ctl::chorusctl;
+use chorus_tests::{Daemon, data};
+
+use super::reading::{Said, of_chorus};
+use crate::home;
+
+fn said(messages: &[Message]) -> (Vec<Said>, Vec<jiff::Timestamp>) {
+    (of_chorus(messages), messages.iter().map(|message| message.timestamp).collect())
+}
+
+#[test]
+fn every_conversation_survives_an_export_and_an_import() {
+    let Some(folder) = data::folder() else { return };
+    let paths = [
+        data::files(&folder.join("tau-bench"), "json"),
+        data::files(&folder.join("swe-agent"), "json"),
+        data::files(&folder.join("claude-code"), "jsonl"),
+    ]
+    .concat();
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("from");
+    let mut import = vec!["--agent", "from", "--quiet", "session", "import"];
+    import.extend(paths.iter().map(|path| path.to_str().expect("a path")));
+    chorusctl(&home, import).ok();
+    let mut sessions = client.history("from");
+    // As the files will stand.
+    sessions.sort_by_key(|session| format!("{}.", session.header.session_id));
+    assert!(sessions.len() >= paths.len(), "{}", sessions.len());
+    for form in ["json", "jsonl", "md"] {
+        let out = home.outside().join(form);
+        let to = out.to_str().expect("a path");
+        chorusctl(&home, ["--agent", "from", "session", "export", "--as", form, "--output", to]).ok();
+        client.init(form);
+        let files: Vec<_> = data::files(&out, form).iter().map(|path| path.display().to_string()).collect();
+        assert_eq!(files.len(), sessions.len());
+        let mut import = vec!["--agent", form, "--format", "jsonl", "session", "import"];
+        import.extend(files.iter().map(String::as_str));
+        let lines = chorusctl(&home, import);
+        assert_eq!(lines.stderr, "", "nothing is skipped");
+        let imported: Vec<String> = lines
+            .ok()
+            .lines()
+            .map(|line| serde_json::from_str::<chorus_proto::Session>(line).expect("a session").header.id.to_string())
+            .collect();
+        assert_eq!(imported.len(), sessions.len());
+        for (session, again) in sessions.iter().zip(imported) {
+            let before = client.session("from", &session.header.id.to_string()).1;
+            let after = client.session(form, &again).1;
+            assert!(said(&before) == said(&after), "{} differs as {form}", session.header.session_id);
+        }
+        fs::remove_dir_all(out).expect("removed");
+    }
+}
