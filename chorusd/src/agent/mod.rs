@@ -6,6 +6,7 @@ mod changes;
 pub mod context;
 pub mod directory;
 pub mod effect;
+mod ended;
 pub mod event;
 pub mod idle;
 mod load;

@@ -23,6 +23,8 @@ use crate::summary::{self, Digest, Extract};
 /// Whatever the disk says; then there is no session.
 pub async fn save(store: &Arc<Store>, draft: Draft) -> Result<Session> {
     let (context, count, id) = (draft.context, draft.totals.messages, Uuid::new_v4());
+    // A journal that can no longer be written takes no note of a save: then there is none.
+    store.journal.pulse().await?;
     if draft.trigger != Trigger::ManualSave
         && let Some(session) = held_already(store, &draft).await?
     {

@@ -9,9 +9,8 @@ use std::collections::VecDeque;
 use std::mem;
 
 use chorus_proto::methods::context::ClearResult;
-use chorus_proto::{ErrorKind, EventType, Session, Trigger, WorkingSet};
+use chorus_proto::{ErrorKind, Session, Trigger, WorkingSet};
 use jiff::Timestamp;
-use serde_json::json;
 use uuid::Uuid;
 
 use super::Facts;
@@ -335,7 +334,7 @@ impl State {
     }
 
     /// Ends the context, if there is one; then the notice and the reply.
-    fn end(&mut self, request: RequestId, reply: Reply, notice: Option<Effect>, effects: &mut Vec<Effect>) {
+    pub(super) fn end(&mut self, request: RequestId, reply: Reply, notice: Option<Effect>, effects: &mut Vec<Effect>) {
         match &self.context {
             Some(context) => {
                 effects.push(Effect::End(context.no));
@@ -345,7 +344,7 @@ impl State {
         }
     }
 
-    fn replace(
+    pub(super) fn replace(
         &mut self,
         request: RequestId,
         begin: Beginning,
@@ -378,85 +377,7 @@ impl State {
         self.busy = Some(Busy::Replacing { request, context: Box::new(context), session_id, saved_first });
     }
 
-    fn written(&mut self, result: Result<Box<Session>>, effects: &mut Vec<Effect>) {
-        let Some(Busy::Writing { request, then }) = self.busy.take() else { return };
-        let session = match result {
-            Ok(session) => session,
-            Err(failure) => {
-                effects.push(Effect::Reply(request, Err(failure)));
-                return;
-            }
-        };
-        if let Some(context) = &mut self.context {
-            context.saved = session.header.message_count;
-            context.saved_session = Some(session.header.id);
-        }
-        tell_saved(&session, effects);
-        match then {
-            Then::Answer => effects.push(Effect::Reply(request, Ok(Reply::Saved { session, cleared: false }))),
-            Then::Clear => self.end(request, Reply::Saved { session, cleared: true }, None, effects),
-            Then::ClearWith { discarded } => {
-                let result = ClearResult { discarded, saved: Some(*session) };
-                self.end(request, Reply::Cleared(Box::new(result)), None, effects);
-            }
-            Then::Restore(plan) => {
-                let (begin, restore) = *plan;
-                self.replace(request, begin, restore, Some(session), effects);
-            }
-            Then::PutAway { end: true } => self.end(request, Reply::PutAway(Some(session)), None, effects),
-            Then::PutAway { end: false } => {
-                effects.push(Effect::Reply(request, Ok(Reply::PutAway(Some(session)))));
-            }
-            Then::Idle { timeout } => {
-                let written = Some(session.clone());
-                let notice = Effect::IdleNotice { session: session.header.id, written, timeout };
-                self.end(request, Reply::PutAway(Some(session)), Some(notice), effects);
-            }
-        }
-    }
-
-    fn ended(&mut self, result: Result<()>, effects: &mut Vec<Effect>) {
-        let Some(Busy::Ending { request, reply, notice }) = self.busy.take() else { return };
-        if result.is_ok() {
-            let discarded = self.context.as_ref().map_or(0, |context| context.totals.messages);
-            effects.push(Effect::Tell(EventType::ContextCleared, json!({"discarded": discarded})));
-            effects.extend(notice);
-            self.forget();
-        }
-        effects.push(Effect::Reply(request, result.map(|()| reply)));
-    }
-
-    fn replaced(&mut self, result: Result<()>, effects: &mut Vec<Effect>) {
-        let Some(Busy::Replacing { request, context, session_id, saved_first }) = self.busy.take() else { return };
-        let messages = context.totals.messages;
-        if result.is_ok() {
-            let data = json!({"id": context.base_session, "session_id": session_id, "messages": messages});
-            effects.push(Effect::Tell(EventType::ContextRestored, data));
-            self.forget();
-            self.context = Some(*context);
-            // Record 0 is the reference to the session, record 1 the working set.
-            self.next_record = 2;
-        }
-        effects.push(Effect::Reply(request, result.map(|()| Reply::Restored { messages, saved_first })));
-    }
-
-    fn materialised(&mut self, result: Result<()>, effects: &mut Vec<Effect>) {
-        let Some(Busy::Materialising { request, session }) = self.busy.take() else { return };
-        if result.is_ok()
-            && let Some(context) = &mut self.context
-        {
-            context.base_session = None;
-            if context.saved_session == Some(session) {
-                (context.saved_session, context.saved) = (None, 0);
-            }
-            context.rewound.clear();
-            // The messages, and the working set behind them.
-            self.next_record = u32::try_from(context.messages.len()).unwrap_or(u32::MAX).saturating_add(1);
-        }
-        effects.push(Effect::Reply(request, result.map(|()| Reply::Materialised)));
-    }
-
-    fn forget(&mut self) {
+    pub(super) fn forget(&mut self) {
         *self = Self { busy: mem::take(&mut self.busy), waiting: mem::take(&mut self.waiting), ..Self::default() };
     }
 }
@@ -480,19 +401,6 @@ pub(super) fn begun(begin: &Beginning) -> Context {
         base_session: None,
         working_set: WorkingSet::default(),
         rewound: Vec::new(),
-    }
-}
-
-fn tell_saved(session: &Session, effects: &mut Vec<Effect>) {
-    let header = &session.header;
-    let data = json!({
-        "id": header.id, "short_id": session.short_id, "session_id": header.session_id,
-        "trigger": header.trigger, "messages": header.message_count,
-    });
-    effects.push(Effect::Tell(EventType::ContextSaved, data));
-    if let Some(summary) = &header.summary {
-        let data = json!({"id": header.id, "summary": summary, "source": header.summary_source});
-        effects.push(Effect::Tell(EventType::SummaryReady, data));
     }
 }
 

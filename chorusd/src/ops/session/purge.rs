@@ -45,6 +45,7 @@ pub async fn purge(ops: &Arc<Ops>, params: PurgeParams) -> Result<PurgeResult> {
         Err(failure) => return Err(failure),
     };
     remove_copies(ops, result.id).await?;
+    ops.store.journal.forget_events_of(result.id).await?;
     tracing::info!(session = %result.id, "session purged");
     let ops = ops.clone();
     tokio::spawn(async move { forget(&ops).await });

@@ -4,6 +4,7 @@ use chorus_proto::event::{Event, EventType};
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::{from_nanos, to_nanos};
 use crate::failure::{Failure, Result};
@@ -66,6 +67,16 @@ pub fn after(conn: &Connection, after: u64, limit: u64) -> Result<(Vec<Event>, u
         .query_map(params![from, i64::try_from(limit).unwrap_or(i64::MAX)], read)?
         .collect::<rusqlite::Result<_>>()?;
     Ok((events, missed))
+}
+
+/// Forgets the events that name a session; a notice names it by its first digits.
+pub fn forget(conn: &Connection, session: Uuid) -> Result<()> {
+    let id = session.to_string();
+    conn.execute(
+        "DELETE FROM events WHERE instr(data, ?1) OR (type = ?2 AND instr(data, ?3))",
+        params![id, EventType::Notice.as_str(), id.get(..8)],
+    )?;
+    Ok(())
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Event> {

@@ -3,6 +3,7 @@
 //! A context is a row of totals (its head) and a run of records. Appending adds records and moves the head in one
 //! commit; ending a context deletes the head in one commit and trims the records behind it.
 
+mod change;
 mod events;
 mod head;
 mod record;
@@ -22,6 +23,7 @@ use serde_json::json;
 use tokio::sync::broadcast;
 use uuid::Uuid;
 
+pub use change::{Change, ChangeRecord};
 pub use events::NewEvent;
 pub use head::{Head, NewHead, from_nanos, to_nanos};
 pub use record::{Record, unreadable};
@@ -297,6 +299,14 @@ impl Journal {
         }
     }
 
+    /// Forgets what the event log says of a session: its summary, its name, the notice about it.
+    ///
+    /// # Errors
+    /// A database that cannot be written.
+    pub async fn forget_events_of(&self, session: Uuid) -> Result<()> {
+        self.writer.submit(move |conn| events::forget(conn, session)).await
+    }
+
     /// Overwrites what deleted records left behind. Appends wait meanwhile.
     ///
     /// # Errors
@@ -359,37 +369,6 @@ impl Journal {
     pub(super) async fn close(&self) {
         self.reader.close().await;
         self.writer.close().await;
-    }
-}
-
-/// A change of a live context that is no message.
-#[derive(Debug)]
-pub struct Change {
-    pub context: ContextNo,
-    pub begin: NewHead,
-    /// Number of the record.
-    pub number: u32,
-    pub record: ChangeRecord,
-    pub totals: Totals,
-    pub saved: u64,
-    pub deadline: Option<Timestamp>,
-}
-
-/// The record of a [`Change`].
-#[derive(Debug, Clone)]
-pub enum ChangeRecord {
-    WorkingSet(Bytes),
-    Rewind { keep: u64, saved: u64 },
-    Unrewind,
-}
-
-impl ChangeRecord {
-    fn borrow(&self) -> Record<'_> {
-        match self {
-            Self::WorkingSet(json) => Record::WorkingSet { json },
-            Self::Rewind { keep, saved } => Record::Rewind { keep: *keep, saved: *saved },
-            Self::Unrewind => Record::Unrewind,
-        }
     }
 }
 

@@ -1,0 +1,103 @@
+//! What follows when something exclusive has ended. Part of the state machine.
+
+use chorus_proto::methods::context::ClearResult;
+use chorus_proto::{EventType, Session};
+use serde_json::json;
+
+use super::effect::Effect;
+use super::event::Reply;
+use super::state::{Busy, State, Then};
+use crate::failure::Result;
+
+impl State {
+    pub(super) fn written(&mut self, result: Result<Box<Session>>, effects: &mut Vec<Effect>) {
+        let Some(Busy::Writing { request, then }) = self.busy.take() else { return };
+        let session = match result {
+            Ok(session) => session,
+            Err(failure) => {
+                effects.push(Effect::Reply(request, Err(failure)));
+                return;
+            }
+        };
+        if let Some(context) = &mut self.context {
+            context.saved = session.header.message_count;
+            context.saved_session = Some(session.header.id);
+        }
+        tell_saved(&session, effects);
+        match then {
+            Then::Answer => effects.push(Effect::Reply(request, Ok(Reply::Saved { session, cleared: false }))),
+            Then::Clear => self.end(request, Reply::Saved { session, cleared: true }, None, effects),
+            Then::ClearWith { discarded } => {
+                let result = ClearResult { discarded, saved: Some(*session) };
+                self.end(request, Reply::Cleared(Box::new(result)), None, effects);
+            }
+            Then::Restore(plan) => {
+                let (begin, restore) = *plan;
+                self.replace(request, begin, restore, Some(session), effects);
+            }
+            Then::PutAway { end: true } => self.end(request, Reply::PutAway(Some(session)), None, effects),
+            Then::PutAway { end: false } => {
+                effects.push(Effect::Reply(request, Ok(Reply::PutAway(Some(session)))));
+            }
+            Then::Idle { timeout } => {
+                let written = Some(session.clone());
+                let notice = Effect::IdleNotice { session: session.header.id, written, timeout };
+                self.end(request, Reply::PutAway(Some(session)), Some(notice), effects);
+            }
+        }
+    }
+
+    pub(super) fn ended(&mut self, result: Result<()>, effects: &mut Vec<Effect>) {
+        let Some(Busy::Ending { request, reply, notice }) = self.busy.take() else { return };
+        if result.is_ok() {
+            let discarded = self.context.as_ref().map_or(0, |context| context.totals.messages);
+            effects.push(Effect::Tell(EventType::ContextCleared, json!({"discarded": discarded})));
+            effects.extend(notice);
+            self.forget();
+        }
+        effects.push(Effect::Reply(request, result.map(|()| reply)));
+    }
+
+    pub(super) fn replaced(&mut self, result: Result<()>, effects: &mut Vec<Effect>) {
+        let Some(Busy::Replacing { request, context, session_id, saved_first }) = self.busy.take() else { return };
+        let messages = context.totals.messages;
+        if result.is_ok() {
+            let data = json!({"id": context.base_session, "session_id": session_id, "messages": messages});
+            effects.push(Effect::Tell(EventType::ContextRestored, data));
+            self.forget();
+            self.context = Some(*context);
+            // Record 0 is the reference to the session, record 1 the working set.
+            self.next_record = 2;
+        }
+        effects.push(Effect::Reply(request, result.map(|()| Reply::Restored { messages, saved_first })));
+    }
+
+    pub(super) fn materialised(&mut self, result: Result<()>, effects: &mut Vec<Effect>) {
+        let Some(Busy::Materialising { request, session }) = self.busy.take() else { return };
+        if result.is_ok()
+            && let Some(context) = &mut self.context
+        {
+            context.base_session = None;
+            if context.saved_session == Some(session) {
+                (context.saved_session, context.saved) = (None, 0);
+            }
+            context.rewound.clear();
+            // The messages, and the working set behind them.
+            self.next_record = u32::try_from(context.messages.len()).unwrap_or(u32::MAX).saturating_add(1);
+        }
+        effects.push(Effect::Reply(request, result.map(|()| Reply::Materialised)));
+    }
+}
+
+fn tell_saved(session: &Session, effects: &mut Vec<Effect>) {
+    let header = &session.header;
+    let data = json!({
+        "id": header.id, "short_id": session.short_id, "session_id": header.session_id,
+        "trigger": header.trigger, "messages": header.message_count,
+    });
+    effects.push(Effect::Tell(EventType::ContextSaved, data));
+    if let Some(summary) = &header.summary {
+        let data = json!({"id": header.id, "summary": summary, "source": header.summary_source});
+        effects.push(Effect::Tell(EventType::SummaryReady, data));
+    }
+}
