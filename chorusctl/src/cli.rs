@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser};
+use clap::{Args, CommandFactory as _, Parser};
 
 use crate::commands::{Command, status};
 use crate::ui::out::Format;
@@ -72,6 +72,14 @@ impl Global {
     }
 }
 
+/// The whole command line, every verb described.
+#[must_use]
+pub fn tree() -> clap::Command {
+    let mut tree = Cli::command();
+    tree.build();
+    tree
+}
+
 /// The plain forms of `status`, read by hand: prompts of shells and scripts ask it all the time, and describing the
 /// whole command line takes longer than the answer. Everything else, mistakes included, is for the full parser.
 #[must_use]
@@ -102,15 +110,11 @@ fn timeout(text: &str) -> Result<Duration, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     #[test]
     fn the_command_tree_is_sound() {
-        let mut command = Cli::command();
-        command.build();
-        command.debug_assert();
+        tree().debug_assert();
     }
 
     #[test]

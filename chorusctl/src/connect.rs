@@ -15,8 +15,8 @@ use crate::error::{Failure, plain};
 
 mod spawn;
 
-pub use spawn::timespec;
 use spawn::{NotReady, Spawned};
+pub use spawn::{program, rebuild, timespec};
 
 /// How long a daemon may take to get ready unless `--timeout` says otherwise.
 pub const READY: Duration = Duration::from_secs(30);

@@ -10,6 +10,7 @@ use clap::Parser as _;
 pub mod app;
 pub mod cli;
 pub mod commands;
+pub mod complete;
 pub mod connect;
 pub mod error;
 pub mod reply;
@@ -22,6 +23,9 @@ use cli::Cli;
 /// The whole program.
 #[must_use]
 pub fn main() -> ExitCode {
+    if let Some(ended) = complete::asked() {
+        return ended;
+    }
     let parsed = cli::at_once(std::env::args_os().skip(1)).map_or_else(Cli::try_parse, Ok);
     let cli = match parsed {
         Ok(cli) => cli,

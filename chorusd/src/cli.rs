@@ -24,6 +24,10 @@ struct Args {
     /// Leave the terminal once connections are taken
     #[arg(long)]
     detach: bool,
+    /// Make the index anew from the agents' directories, print what was found as JSON, and end; a damaged chorus.db is
+    /// set aside first
+    #[arg(long, conflicts_with = "detach")]
+    rebuild: bool,
 }
 
 /// Runs the daemon until it is stopped.
@@ -52,5 +56,9 @@ fn run(args: &Args) -> Result<()> {
     )
     .map_err(|e| Failure::invalid(e.to_string()).hint("set CHORUS_HOME to a directory of your own"))?;
     let places = places.absolute().map_err(|e| Failure::io("cannot tell the working directory", &e))?;
+    if args.rebuild {
+        let found = serde_json::to_string(&daemon::rebuild(&places)?).map_err(|e| Failure::internal(e.to_string()))?;
+        return writeln!(std::io::stdout(), "{found}").map_err(|e| Failure::io("cannot print what was found", &e));
+    }
     daemon::run(&places, args.detach)
 }

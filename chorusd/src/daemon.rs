@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use chorus_proto::Trigger;
+use chorus_proto::methods::doctor::{DoctorParams, DoctorResult};
 use chorus_proto::paths::Places;
 use futures_util::StreamExt as _;
 use tokio::time::{Instant as Moment, timeout_at};
@@ -19,11 +20,11 @@ use crate::clock::Clock;
 use crate::config::agent::AgentConfig;
 use crate::config::{self, Config, DurabilityMode};
 use crate::failure::{Failure, Result};
-use crate::lifecycle::{detach, home, lock::InstanceLock, log, signals::Signals, socket};
+use crate::lifecycle::{detach, home, lock::InstanceLock, log, passed::Passed, service, signals::Signals, socket};
 use crate::ops::agent::use_::CHOSEN;
 use crate::ops::{self, Ops};
 use crate::server::Server;
-use crate::store::Store;
+use crate::store::{Store, damage};
 
 /// Contexts that are saved at once when the daemon stops.
 const SAVES: usize = 16;
@@ -39,20 +40,21 @@ pub fn run(places: &Places, detached: bool) -> Result<()> {
     if detached {
         detach::leave_session();
     }
-    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    let config = config::load(&places.config, |name| std::env::var_os(name))?;
+    let config = configure(places)?;
+    let passed = Passed::take()?;
+    let expected = &places.socket;
+    let socket = passed.as_ref().and_then(Passed::path).unwrap_or_else(|| expected.clone());
+    let places = &Places { socket, ..places.clone() };
     home::prepare(&places.home)?;
     let _lock = InstanceLock::take(&places.home)?;
     let log = log::start(&places.home, config.log_level, !detached)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 4)))
-        .thread_name("chorusd")
-        .enable_all()
-        .build()
-        .map_err(|e| Failure::io("cannot start", &e))?;
+    let runtime = runtime()?;
     let ended = runtime.block_on(async {
         let daemon = Daemon::start(places, config).await?;
-        let listener = socket::listen(&places.socket)?;
+        let listener = match passed {
+            Some(passed) => passed.listen(expected)?,
+            None => socket::listen(&places.socket)?,
+        };
         daemon
             .serve(listener, || {
                 detach::say_ready();
@@ -68,6 +70,46 @@ pub fn run(places: &Places, detached: bool) -> Result<()> {
     // Threads that block on a disk which no longer answers are not waited for.
     runtime.shutdown_background();
     ended
+}
+
+/// Makes the index of `places` anew while no daemon runs, and tells how everything is.
+///
+/// # Errors
+/// Why it could not be done; a daemon that runs is one reason.
+pub fn rebuild(places: &Places) -> Result<DoctorResult> {
+    let config = Config { resume_on_start: true, ..configure(places)? };
+    home::prepare(&places.home)?;
+    let _lock = InstanceLock::take(&places.home)?;
+    log::start(&places.home, config.log_level, false)?;
+    let set_aside = damage::set_aside(&places.home, Clock::system().now())?;
+    if let Some(aside) = &set_aside {
+        tracing::warn!("the catalog is damaged; it was set aside as {}", aside.display());
+    }
+    let runtime = runtime()?;
+    let mut found = runtime.block_on(async {
+        let ops = Daemon::start(places, config).await?.ops;
+        let found = ops::doctor::doctor(&ops, DoctorParams { rebuild: true }).await;
+        ops.store.close().await?;
+        found
+    })?;
+    if let Some(rebuilt) = &mut found.rebuilt {
+        rebuilt.set_aside = set_aside.map(|path| path.to_string_lossy().into_owned());
+    }
+    Ok(found)
+}
+
+fn configure(places: &Places) -> Result<Config> {
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    config::load(&places.config, |name| std::env::var_os(name))
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 4)))
+        .thread_name("chorusd")
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::io("cannot start", &e))
 }
 
 struct Daemon {
@@ -142,12 +184,18 @@ impl Daemon {
             tokio::spawn(async move { server.accept(listener).await })
         };
         ready();
+        service::ready(&format!("{} agents", self.ops.directory.names().len()));
+        if let Some(limit) = service::watchdog() {
+            let ops = self.ops.clone();
+            self.tasks.spawn(service::feed(limit, move || ops.store.journal.pulse()));
+        }
         self.tasks.spawn(maintain(self.ops.clone()));
         tokio::select! {
             signal = signals.next() => tracing::info!(signal, "stopping"),
             () = self.ops.stop.cancelled() => tracing::info!("stopping on request"),
             () = self.fatal.cancelled() => return Err(self.failure()),
         }
+        service::stopping("saving every conversation");
         let deadline = Moment::now() + self.ops.config.stop_timeout;
         stop.cancel();
         let orderly = async {

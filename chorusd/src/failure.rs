@@ -9,7 +9,14 @@ pub struct Failure {
     pub kind: ErrorKind,
     pub message: String,
     pub hint: Option<String>,
+    /// A sync failed: what is on the disk is not known any more, so nothing may be acknowledged after this.
+    pub fatal: bool,
 }
+
+/// A sync that failed, as the source of an [`std::io::Error`].
+#[derive(Debug, thiserror::Error)]
+#[error("it cannot be brought to the disk: {0}")]
+pub struct SyncFailed(pub std::io::Error);
 
 /// A result that a person may have to read.
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -17,7 +24,7 @@ pub type Result<T, E = Failure> = std::result::Result<T, E>;
 impl Failure {
     /// A failure without a hint; add one with [`Failure::hint`] where something can be done.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None }
+        Self { kind, message: message.into(), hint: None, fatal: false }
     }
 
     /// Says what to do.
@@ -53,8 +60,11 @@ impl Failure {
     pub fn io(what: impl std::fmt::Display, error: &std::io::Error) -> Self {
         match error.kind() {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Self::disk_full(),
-            _ => Self::new(ErrorKind::StorageFailed, format!("{what}: {error}"))
-                .hint("check the disk and the permissions of the Chorus home"),
+            _ => {
+                let failure = Self::new(ErrorKind::StorageFailed, format!("{what}: {error}"))
+                    .hint("check the disk and the permissions of the Chorus home");
+                Self { fatal: error.get_ref().is_some_and(|source| source.is::<SyncFailed>()), ..failure }
+            }
         }
     }
 

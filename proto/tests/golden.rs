@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use chorus_proto::methods::{agent, context, daemon, import, session};
+use chorus_proto::methods::{agent, context, daemon, doctor, import, session};
 use chorus_proto::rpc::{Incoming, Progress, Request, RequestOut, VERSION};
 use chorus_proto::{ErrorKind, Message, Method, NewMessage, RpcError, SessionHeader, frame};
 use serde::Serialize;
@@ -31,6 +31,7 @@ fn methods() -> Vec<Entry> {
         entry::<daemon::Hello>(),
         entry::<daemon::Status>(),
         entry::<daemon::Stop>(),
+        entry::<doctor::Doctor>(),
         entry::<agent::Init>(),
         entry::<agent::Destroy>(),
         entry::<agent::List>(),

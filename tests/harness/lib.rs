@@ -5,13 +5,17 @@ pub mod chat;
 pub mod ctl;
 pub mod daemon;
 pub mod data;
+pub mod disk;
+pub mod fuzz;
 pub mod home;
 pub mod import;
+pub mod many;
 pub mod measure;
 pub mod process;
 pub mod raw;
 pub mod rng;
 pub mod schema;
+pub mod strace;
 pub mod wait;
 
 pub use ctl::Output;

@@ -1,6 +1,6 @@
 //! The JSON Schema of the protocol, generated from the wire types.
 
-use chorus_proto::methods::{agent, context, daemon, import, session};
+use chorus_proto::methods::{agent, context, daemon, doctor, import, session};
 use chorus_proto::rpc::Progress;
 use chorus_proto::{Message, Method, PROTOCOL, RpcError, SessionHeader};
 use schemars::generate::SchemaSettings;
@@ -38,6 +38,7 @@ pub fn document() -> Value {
     all.add::<daemon::Hello>();
     all.add::<daemon::Status>();
     all.add::<daemon::Stop>();
+    all.add::<doctor::Doctor>();
     all.add::<agent::Init>();
     all.add::<agent::Destroy>();
     all.add::<agent::List>();

@@ -6,9 +6,12 @@ use crate::app::App;
 use crate::error::Failure;
 
 pub mod agent;
+pub mod completions;
 pub mod context;
 pub mod daemon;
 pub mod describe;
+pub mod doctor;
+pub mod man;
 pub mod session;
 pub mod status;
 pub mod tour;
@@ -30,6 +33,12 @@ pub enum Command {
     Daemon(daemon::Args),
     /// See the whole story in ten seconds, in a home of its own
     Tour(tour::Args),
+    /// Check databases, files and the machine
+    Doctor(doctor::Args),
+    /// Print what completes chorusctl in a shell
+    Completions(completions::Args),
+    /// Print the manual page, or write those of all commands
+    Man(man::Args),
 }
 
 /// Carries a command out.
@@ -44,5 +53,8 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Failure> {
         Command::Status(args) => status::run(args, app),
         Command::Daemon(args) => daemon::run(args, app),
         Command::Tour(args) => tour::run(args, app),
+        Command::Doctor(args) => doctor::run(&args, app),
+        Command::Completions(args) => completions::run(&args, app),
+        Command::Man(args) => man::run(&args, app),
     }
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use chorus_proto::error::exit;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde_json::value::RawValue;
 
 use crate::error::{Failure, plain};
 
@@ -44,12 +45,7 @@ impl Spawned {
         }
         match command.spawn() {
             Ok(child) => Ok(Self { child, program }),
-            Err(error) => Err(Failure::no_daemon(format!(
-                "no daemon runs, and {} cannot be started: {}",
-                program.display(),
-                plain(&error)
-            ))
-            .hint("put chorusd beside chorusctl or into PATH, or set CHORUSD")),
+            Err(error) => Err(missing(&program, &error)),
         }
     }
 
@@ -85,6 +81,32 @@ impl Spawned {
         });
         NotReady::Exited { status, failure }
     }
+}
+
+/// Runs `chorusd --rebuild` to its end and returns what it found.
+///
+/// # Errors
+/// [`Failure`] where the program is not found or did not succeed; in its own words, where it has any.
+pub fn rebuild(socket: Option<&Path>) -> Result<Box<RawValue>, Failure> {
+    let program = program();
+    let mut command = Command::new(&program);
+    command.arg("--rebuild").stdin(Stdio::null());
+    if let Some(socket) = socket {
+        command.arg("--socket").arg(socket);
+    }
+    let said = command.output().map_err(|error| missing(&program, &error))?;
+    if !said.status.success() {
+        let status = said.status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(exit::FAILED);
+        let failure = relay(status, &said.stderr);
+        return Err(failure.unwrap_or_else(|| Failure::new(status, format!("{} failed", program.display()))));
+    }
+    let found = String::from_utf8_lossy(&said.stdout).trim().to_owned();
+    RawValue::from_string(found).map_err(|error| chorus_proto::CallError::Malformed(error).into())
+}
+
+fn missing(program: &Path, error: &io::Error) -> Failure {
+    Failure::no_daemon(format!("no daemon runs, and {} cannot be started: {}", program.display(), plain(error)))
+        .hint("put chorusd beside chorusctl or into PATH, or set CHORUSD")
 }
 
 /// What comes out of a pipe; `pipe` is gone once it ended.
@@ -163,7 +185,8 @@ fn relay(status: u8, complaint: &[u8]) -> Option<Failure> {
 }
 
 /// `$CHORUSD`, else the one beside this program, else whichever PATH holds.
-fn program() -> PathBuf {
+#[must_use]
+pub fn program() -> PathBuf {
     if let Some(given) = std::env::var_os("CHORUSD").filter(|given| !given.is_empty()) {
         return given.into();
     }

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use chorus_proto::session::SESSION_SCHEMA;
-use chorus_proto::{Session, SessionHeader, SummarySource, TokenPair, WorkingSet};
+use chorus_proto::{Session, SessionHeader, SummarySource, TokenPair, Trigger, WorkingSet};
 use uuid::Uuid;
 
 use super::Facts;
 use super::effect::Draft;
 use crate::failure::{Failure, Result};
 use crate::message::Stored;
-use crate::session::slug;
+use crate::session::{MessageHash, slug};
 use crate::store::catalog::SessionRow;
 use crate::store::session_files::Written;
 use crate::store::{Store, session_files};
@@ -23,6 +23,12 @@ use crate::summary::{self, Digest, Extract};
 /// Whatever the disk says; then there is no session.
 pub async fn save(store: &Arc<Store>, draft: Draft) -> Result<Session> {
     let (context, count, id) = (draft.context, draft.totals.messages, Uuid::new_v4());
+    if draft.trigger != Trigger::ManualSave
+        && let Some(session) = held_already(store, &draft).await?
+    {
+        store.journal.saved(context, count, session.header.id).await?;
+        return Ok(session);
+    }
     let slug = draft
         .description
         .as_deref()
@@ -40,6 +46,26 @@ pub async fn save(store: &Arc<Store>, draft: Draft) -> Result<Session> {
     write(store, &facts, wanted, make, || store.journal.saved(context, count, id)).await
 }
 
+/// The newest session, where it holds just these messages: a save that a crash cut short before it was noted. An
+/// explicit save always writes, the others do not save the same a second time.
+async fn held_already(store: &Arc<Store>, draft: &Draft) -> Result<Option<Session>> {
+    let newest = store.catalog.latest(draft.facts.id, 0).await?;
+    let Some(row) = newest.filter(|row| row.corrupt.is_none() && row.header.message_count == draft.totals.messages)
+    else {
+        return Ok(None);
+    };
+    let mut hash = MessageHash::default();
+    draft.messages.iter().for_each(|message| hash.add(message.json()));
+    let path = session_files::path_of(&draft.facts.dir, &row.header.session_id);
+    let untouched = path.metadata().is_ok_and(|metadata| session_files::stamp(&metadata) == row.file_stamp);
+    if !untouched || hash.finish() != row.sha256 {
+        return Ok(None);
+    }
+    let short_id = store.catalog.short_ids(vec![row.header.id]).await?.pop().unwrap_or_default();
+    let file_path = path.to_string_lossy().into_owned();
+    Ok(Some(Session { header: row.header, short_id, file_path, available: true, corrupt: None }))
+}
+
 /// Writes a session under a name that is free: `make` writes the file, the row follows, and beside it whatever `also`
 /// begins. Where the row fails, the file is taken back.
 ///
@@ -54,12 +80,13 @@ pub async fn write<Also: Future<Output = Result<()>>>(
 ) -> Result<Session> {
     let known = store.catalog.names_like(facts.id, wanted.clone()).await?;
     let (files, of) = (store.clone(), facts.clone());
-    let (header, name, written) = blocking(move || {
+    let made = blocking(move || {
         let name = files.files.reserve(of.id, &of.dir, &wanted, &known);
         let (header, written) = make(&of.dir, name.name())?;
         Ok((header, name, written))
     })
-    .await?;
+    .await;
+    let (header, name, written) = store.judged(made)?;
     let id = header.id;
     let row = SessionRow {
         last_used_at: header.saved_at,

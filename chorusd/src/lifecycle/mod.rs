@@ -1,8 +1,11 @@
-//! Coming up and going down: the home, the instance lock, the socket, the log, signals, and leaving the terminal.
+//! Coming up and going down: the home, the instance lock, the socket, the log, signals, the service manager, and
+//! leaving the terminal.
 
 pub mod detach;
 pub mod home;
 pub mod lock;
 pub mod log;
+pub mod passed;
+pub mod service;
 pub mod signals;
 pub mod socket;

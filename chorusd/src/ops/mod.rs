@@ -2,7 +2,9 @@
 
 pub mod agent;
 pub mod context;
+pub mod doctor;
 mod import_sink;
+mod rebuild;
 pub mod scan;
 pub mod select;
 pub mod session;

@@ -1,12 +1,13 @@
 //! Taking stock: the catalog is an index of what the directories say, and this brings it up to them.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use chorus_proto::session::SESSION_SCHEMA;
 use chorus_proto::{SessionHeader, SummarySource, TokenPair, Trigger, WorkingSet};
+use futures_util::future::try_join_all;
 use jiff::Timestamp;
 
 use super::{Ops, blocking};
@@ -16,6 +17,9 @@ use crate::failure::{Failure, Result};
 use crate::session::file::derived_id;
 use crate::store::catalog::SessionRow;
 use crate::store::session_files::{self, Found, TEMPORARY, stamp};
+
+/// Most rows of a scan that are under way at once.
+const TOGETHER: usize = 256;
 
 /// What a scan found.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +42,8 @@ pub async fn sessions(ops: &Ops, facts: &Arc<Facts>) -> Result<Findings> {
     }
     .await?;
     let mut findings = Findings::default();
+    // Rows on their way, so that many share a commit, and the ids they have.
+    let (mut under_way, mut given) = (Vec::new(), HashSet::new());
     for (name, path) in changed {
         let found = blocking(move || session_files::read(&path)).await;
         let found = match found {
@@ -56,15 +62,21 @@ pub async fn sessions(ops: &Ops, facts: &Arc<Facts>) -> Result<Findings> {
         }
         // A copy of a session, or one that was moved here: the first one keeps the id.
         let id = row.header.id;
-        let taken = ops
-            .store
-            .catalog
-            .session(id)
-            .await?
-            .is_some_and(|other| other.header.agent_id != facts.id || other.header.session_id != name);
+        let taken = given.contains(&id)
+            || ops
+                .store
+                .catalog
+                .session(id)
+                .await?
+                .is_some_and(|other| other.header.agent_id != facts.id || other.header.session_id != name);
         let row = if taken { with_id(row, derived_id(&format!("{}/{name}", facts.id))) } else { row };
-        ops.store.catalog.put_session(row).await?;
+        given.insert(row.header.id);
+        under_way.push(ops.store.catalog.put_session(row));
+        if under_way.len() == TOGETHER {
+            try_join_all(under_way.drain(..)).await?;
+        }
     }
+    try_join_all(under_way).await?;
     Ok(findings)
 }
 
@@ -74,11 +86,7 @@ fn with_id(mut row: SessionRow, id: uuid::Uuid) -> SessionRow {
 }
 
 /// Names and paths of session files whose stamp is not the known one.
-fn changed_files(
-    dir: &std::path::Path,
-    known: &HashMap<String, String>,
-    started: SystemTime,
-) -> Result<Vec<(String, PathBuf)>> {
+fn changed_files(dir: &Path, known: &HashMap<String, String>, started: SystemTime) -> Result<Vec<(String, PathBuf)>> {
     let failed = |e: std::io::Error| Failure::io(format_args!("cannot read {}", dir.display()), &e);
     let mut changed = Vec::new();
     let mut seen = HashSet::new();
@@ -103,7 +111,7 @@ fn changed_files(
     Ok(changed)
 }
 
-fn row(facts: &Facts, name: &str, found: Found, known: Option<SessionRow>, now: Timestamp) -> SessionRow {
+pub(super) fn row(facts: &Facts, name: &str, found: Found, known: Option<SessionRow>, now: Timestamp) -> SessionRow {
     let file_stamp = found.stamp;
     let last_used_at = known.as_ref().map_or(now, |row| row.last_used_at);
     match (found.file, known) {
@@ -159,6 +167,15 @@ fn unreadable_header(facts: &Facts, name: &str, now: Timestamp) -> SessionHeader
     }
 }
 
+/// Removes what an init left in agents/ that was cut short, or could not even undo itself. Only one runs at a time.
+pub fn sweep(agents: &Path) {
+    for entry in std::fs::read_dir(agents).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(TEMPORARY) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 /// Takes up agents whose directory is there and whose row is not: the directories are the truth.
 ///
 /// # Errors
@@ -166,15 +183,13 @@ fn unreadable_header(facts: &Facts, name: &str, now: Timestamp) -> SessionHeader
 pub async fn agents(ops: &Ops) -> Result<()> {
     let dir = ops.home.join(super::agent::AGENTS);
     let names = blocking(move || {
+        sweep(&dir);
         let failed = |e: std::io::Error| Failure::io(format_args!("cannot read {}", dir.display()), &e);
         let mut names = Vec::new();
         for entry in std::fs::read_dir(&dir).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name.starts_with(TEMPORARY) {
-                // An init that was cut short; the lock says that nobody else is at it.
-                let _ = std::fs::remove_dir_all(entry.path());
-            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 names.push(name);
             }
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_METHOD_NOT_FOUND, CODE_PARSE};
-use chorus_proto::methods::{Method, agent, context, daemon, import, session};
+use chorus_proto::methods::{Method, agent, context, daemon, doctor, import, session};
 use chorus_proto::rpc::{Progress, Request, VERSION};
 use chorus_proto::{ErrorKind, PROTOCOL, RpcError};
 use serde::Serialize;
@@ -27,10 +27,11 @@ pub struct Caller {
 }
 
 /// Every method there is, for hints.
-const METHODS: [&str; 19] = [
+const METHODS: [&str; 20] = [
     daemon::Hello::NAME,
     daemon::Status::NAME,
     daemon::Stop::NAME,
+    doctor::Doctor::NAME,
     agent::Init::NAME,
     agent::Destroy::NAME,
     agent::List::NAME,
@@ -76,19 +77,30 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
         daemon::Stop::NAME => answer.now::<daemon::Stop, _, _>(params, |p| ops::status::stop(o, p)).await,
         // These are carried out to the end even if the client goes away in the middle.
         agent::Init::NAME => {
-            answer.whole::<agent::Init, _, _>(params, |p| async move { ops::agent::init::init(&ops, p).await }).await
+            answer
+                .whole::<agent::Init, _, _>(params, |p| async move {
+                    ops.store.judged(ops::agent::init::init(&ops, p).await)
+                })
+                .await
         }
         agent::Destroy::NAME => {
             answer
-                .whole::<agent::Destroy, _, _>(params, |p| async move { ops::agent::destroy::destroy(&ops, p).await })
+                .whole::<agent::Destroy, _, _>(params, |p| async move {
+                    ops.store.judged(ops::agent::destroy::destroy(&ops, p).await)
+                })
                 .await
+        }
+        doctor::Doctor::NAME => {
+            answer.whole::<doctor::Doctor, _, _>(params, |p| async move { ops::doctor::doctor(&ops, p).await }).await
         }
         agent::Use::NAME => {
             answer.whole::<agent::Use, _, _>(params, |p| async move { ops::agent::use_::use_(&ops, p).await }).await
         }
         agent::Config::NAME => {
             answer
-                .whole::<agent::Config, _, _>(params, |p| async move { ops::agent::config::config(&ops, p).await })
+                .whole::<agent::Config, _, _>(params, |p| async move {
+                    ops.store.judged(ops::agent::config::config(&ops, p).await)
+                })
                 .await
         }
         // The actor carries these out by itself once it has them.
@@ -117,6 +129,15 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
         }
         other => answer.fail(&unknown_method(other)),
     }
+}
+
+/// What is wrong with a request before its verb is asked: for tests that bend requests, without a daemon.
+///
+/// # Errors
+/// What would be answered.
+pub fn examine(body: &[u8]) -> Result<Request<'_>, RpcError> {
+    let request = serde_json::from_slice(body).map_err(|e| not_a_request(body, &e))?;
+    check(&request).map(|()| request)
 }
 
 /// The answer to one request.

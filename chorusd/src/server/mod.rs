@@ -5,4 +5,5 @@ mod dispatch;
 mod listener;
 mod reply;
 
+pub use dispatch::examine;
 pub use listener::Server;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use uuid::Uuid;
 
-use super::session_files::{TEMPORARY, sync_dir};
+use super::session_files::{TEMPORARY, sync, sync_dir};
 
 /// Makes `dir` and what is missing above it, each of mode 0700.
 ///
@@ -28,7 +28,7 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let written = (|| {
         let mut new = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
         new.write_all(bytes)?;
-        new.sync_all()?;
+        sync(&new)?;
         fs::rename(&temporary, path)?;
         sync_dir(dir)
     })();
@@ -38,15 +38,16 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
-/// Moves a directory to a name that must be free, and makes that durable.
+/// Moves a directory to a name that must be free, and makes that durable; where that fails, it is moved back.
 ///
 /// # Errors
 /// [`io::ErrorKind::AlreadyExists`] where the name is taken, else what the system says.
 pub fn move_dir(from: &Path, to: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?;
-    for parent in [from.parent(), to.parent()].into_iter().flatten() {
-        sync_dir(parent)?;
+    let synced = [from.parent(), to.parent()].into_iter().flatten().try_for_each(sync_dir);
+    if synced.is_err() {
+        let _ = renameat_with(CWD, to, CWD, from, RenameFlags::NOREPLACE);
     }
-    Ok(())
+    synced
 }

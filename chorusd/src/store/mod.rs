@@ -5,6 +5,7 @@
 
 pub mod agents_dir;
 pub mod catalog;
+pub mod damage;
 pub mod journal;
 pub mod session_files;
 mod sqlite;
@@ -32,12 +33,27 @@ pub enum Durability {
 /// Told once when storage can no longer be trusted: a sync failed, so nothing more may be acknowledged.
 pub type OnFatal = Arc<dyn Fn(Failure) + Send + Sync>;
 
+/// Where the databases are, below the home.
+pub const DB: &str = "db";
+
+/// Name of the journal's database.
+pub const JOURNAL: &str = "live.db";
+
+/// Name of the catalog's database.
+pub const CATALOG: &str = "chorus.db";
+
 /// The store of one home.
-#[derive(Debug)]
 pub struct Store {
     pub journal: Journal,
     pub catalog: Catalog,
     pub files: SessionFiles,
+    on_fatal: OnFatal,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").finish_non_exhaustive()
+    }
 }
 
 impl Store {
@@ -46,11 +62,26 @@ impl Store {
     /// # Errors
     /// A database that cannot be opened, or is of a newer schema.
     pub fn open(home: &Path, durability: Durability, on_fatal: &OnFatal) -> Result<Self> {
-        let db = home.join("db");
+        let db = home.join(DB);
         Ok(Self {
-            journal: Journal::open(&db.join("live.db"), durability, on_fatal)?,
-            catalog: Catalog::open(&db.join("chorus.db"), on_fatal)?,
+            journal: Journal::open(&db.join(JOURNAL), durability, on_fatal)?,
+            catalog: Catalog::open(&db.join(CATALOG), on_fatal)?,
             files: SessionFiles::default(),
+            on_fatal: on_fatal.clone(),
+        })
+    }
+
+    /// Passes on what came of work with files; where a sync failed in it, the daemon ends.
+    ///
+    /// # Errors
+    /// That of `result`.
+    pub fn judged<T>(&self, result: Result<T>) -> Result<T> {
+        result.inspect_err(|failure| {
+            if failure.fatal {
+                drop(self.journal.distrust(failure.clone()));
+                drop(self.catalog.distrust(failure.clone()));
+                (self.on_fatal)(failure.clone());
+            }
         })
     }
 

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use chorus_proto::{ErrorKind, SessionHeader};
 use uuid::Uuid;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, SyncFailed};
 use crate::message::Stored;
 use crate::session::{MessageHash, SessionFile, file};
 
@@ -117,7 +117,7 @@ fn replace(target: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<
         let mut out = BufWriter::with_capacity(1 << 20, new);
         let sha256 = fill(&mut out)?;
         let new = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        new.sync_all()?;
+        sync(&new)?;
         let stamp = stamp(&new.metadata()?);
         fs::rename(&temporary, target)?;
         sync_dir(dir)?;
@@ -138,7 +138,18 @@ fn writing(target: &Path, error: &io::Error) -> Failure {
 /// # Errors
 /// What the system says.
 pub fn sync_dir(dir: &Path) -> io::Result<()> {
-    File::open(dir)?.sync_all()
+    sync(&File::open(dir)?)
+}
+
+/// Brings a file to the disk.
+///
+/// # Errors
+/// [`SyncFailed`], but for want of space, which leaves no doubt: the file is given up then.
+pub fn sync(file: &File) -> io::Result<()> {
+    file.sync_all().map_err(|e| match e.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => e,
+        _ => io::Error::other(SyncFailed(e)),
+    })
 }
 
 /// Takes a session file away again, as if it had never been written. Blocks.

@@ -12,7 +12,7 @@ use crate::failure::{Failure, Result};
 pub type Migrations = &'static [&'static str];
 
 /// SQLite before this has known corruption bugs (the WAL-reset bug, fixed in 3.51.3).
-const OLDEST: i32 = 3_051_003;
+pub const OLDEST: i32 = 3_051_003;
 
 /// Opens `path` for writing, makes it where it is missing, and brings it to the newest schema.
 pub fn open(path: &Path, migrations: Migrations) -> Result<Connection> {
@@ -20,6 +20,9 @@ pub fn open(path: &Path, migrations: Migrations) -> Result<Connection> {
         return Err(Failure::internal(format!("SQLite {} has known corruption bugs", rusqlite::version())));
     }
     let fail = |e: &rusqlite::Error| opening(path, e);
+    if let Some(what) = super::damage::of_length(path) {
+        return Err(damaged(path, &what));
+    }
     create_private(path)?;
     let conn = Connection::open(path).map_err(|e| fail(&e))?;
     conn.busy_timeout(Duration::from_secs(5)).map_err(|e| fail(&e))?;
@@ -55,10 +58,19 @@ pub fn open_reader(path: &Path) -> Result<Connection> {
 fn opening(path: &Path, error: &rusqlite::Error) -> Failure {
     let failure = Failure::from_sqlite(error);
     match failure.kind {
-        ErrorKind::StorageFailed => Failure::new(failure.kind, format!("cannot open {}: {error}", path.display()))
-            .hint("move the file aside to start without it, or put a copy in its place"),
+        ErrorKind::StorageFailed => damaged(path, &error.to_string()),
         _ => failure,
     }
+}
+
+fn damaged(path: &Path, what: &str) -> Failure {
+    let hint = match path.file_name().and_then(|name| name.to_str()) {
+        Some(super::CATALOG) => {
+            "`chorusctl doctor --rebuild` sets it aside and makes a new one from the agents' directories"
+        }
+        _ => "move the file aside to start without it, or put a copy in its place",
+    };
+    Failure::new(ErrorKind::StorageFailed, format!("cannot open {}: {what}", path.display())).hint(hint)
 }
 
 /// SQLite gives its companions (-wal, -shm) the mode of the database itself.

@@ -188,6 +188,12 @@ impl Writer {
             let failed = done.failed.clone();
             finished.push(done);
             match failed {
+                // A sync failed elsewhere: nothing is acknowledged from here on.
+                Some(failure) if failure.fatal => {
+                    self.broken = Some(failure.clone());
+                    self.execute("ROLLBACK")?;
+                    return Err(failure);
+                }
                 // SQLite undid the whole transaction by itself, as it does when the disk is full.
                 Some(failure) if self.conn.is_autocommit() => {
                     if failure.kind == ErrorKind::StorageFailed {

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 pub mod agent;
 pub mod context;
 pub mod daemon;
+pub mod doctor;
 pub mod import;
 pub mod session;
 

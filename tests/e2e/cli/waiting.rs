@@ -50,7 +50,23 @@ fn a_wait_can_be_limited() {
 fn an_interrupt_ends_any_wait() {
     let home = home();
     let requests = deaf(&home);
-    for args in [&["status"][..], &["context", "save"], &["context", "history"], &["agent", "init", "a"]] {
+    let commands: [&[&str]; 14] = [
+        &["status"],
+        &["agent", "init", "a"],
+        &["agent", "list"],
+        &["agent", "show", "a"],
+        &["agent", "use", "a"],
+        &["agent", "config", "a"],
+        &["agent", "destroy", "a", "--yes"],
+        &["context", "append", "one"],
+        &["context", "show"],
+        &["context", "save"],
+        &["context", "clear", "--yes"],
+        &["context", "history"],
+        &["context", "restore", "latest"],
+        &["session", "show", "latest"],
+    ];
+    for args in commands {
         let mut command = home.command(home.bins.chorusctl);
         command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().expect("chorusctl starts");

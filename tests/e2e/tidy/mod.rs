@@ -2,4 +2,4 @@
 
 mod files;
 mod parts;
-mod source;
+pub mod source;

@@ -6,12 +6,14 @@ use crate::app::App;
 use crate::error::Failure;
 
 pub mod gone;
+pub mod install;
 pub mod logs;
 pub mod restart;
 pub mod start;
 pub mod status;
 pub mod stop;
 mod tail;
+mod unit;
 
 /// Start, stop and watch the daemon
 #[derive(Debug, clap::Args)]
@@ -33,6 +35,8 @@ enum Verb {
     Status(status::Args),
     /// Show what the daemon logged
     Logs(logs::Args),
+    /// Put a systemd user unit in place, so that the daemon runs from the start of the machine
+    Install(install::Args),
 }
 
 /// Carries one of the verbs out.
@@ -46,5 +50,6 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         Verb::Restart(args) => restart::run(args, app),
         Verb::Status(args) => status::run(args, app),
         Verb::Logs(args) => logs::run(args, app),
+        Verb::Install(args) => install::run(&args, app),
     }
 }

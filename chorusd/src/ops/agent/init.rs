@@ -13,7 +13,7 @@ use crate::config::agent::{AgentConfig, FILE, check_name, normalise, render};
 use crate::failure::{Failure, Result};
 use crate::ops::{Ops, blocking, scan, view};
 use crate::store::agents_dir::{create_private, move_dir, write_private};
-use crate::store::session_files::stamp;
+use crate::store::session_files::{TEMPORARY, stamp};
 use crate::{git, template};
 
 /// Makes an agent, or revives one whose directory was kept. Where a step fails, those before it are undone.
@@ -97,7 +97,9 @@ async fn create(ops: &Ops, target: PathBuf, name: &str, overrides: Map<String, V
     let name = name.to_owned();
     let now = ops.clock.now().to_string();
     blocking(move || {
-        let staging = home.join(AGENTS).join(format!(".new-{}", Uuid::new_v4()));
+        let agents = home.join(AGENTS);
+        scan::sweep(&agents);
+        let staging = agents.join(format!("{TEMPORARY}{}", Uuid::new_v4()));
         let made = (|| {
             let failed = |e: &std::io::Error| Failure::io(format_args!("cannot make {}", target.display()), e);
             create_private(&staging).map_err(|e| failed(&e))?;

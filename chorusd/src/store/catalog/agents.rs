@@ -1,5 +1,7 @@
 //! Rows of agents.
 
+use std::path::{Component, Path};
+
 use chorus_proto::AgentStatus;
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
@@ -31,14 +33,25 @@ const COLUMNS: &str = "id, name, status, created_at, dir, config, stamp, session
 fn read(row: &Row<'_>) -> rusqlite::Result<AgentRow> {
     Ok(AgentRow {
         id: Uuid::from_bytes(row.get(0)?),
+        dir: within(row.get(4)?, row.get_ref(1)?.as_str()?),
         name: row.get(1)?,
         status: if row.get_ref(2)?.as_str()? == "active" { AgentStatus::Active } else { AgentStatus::Destroyed },
         created_at: from_nanos(row.get(3)?),
-        dir: row.get(4)?,
         config: row.get(5)?,
         stamp: row.get(6)?,
         sessions: row.get(7)?,
     })
+}
+
+/// A directory below the home and nowhere else, whatever the catalog says: it may have been written by hand.
+fn within(dir: String, name: &str) -> String {
+    let below = Path::new(&dir).components().all(|part| matches!(part, Component::Normal(_)));
+    if below && ["agents/", "trash/"].iter().any(|folder| dir.starts_with(folder)) {
+        return dir;
+    }
+    tracing::error!(agent = name, dir, "the catalog has a directory outside the home; it was not followed");
+    let plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    format!("agents/{}", name.chars().filter(plain).collect::<String>())
 }
 
 impl Catalog {
@@ -112,7 +125,7 @@ fn none_is_fine<T>(error: rusqlite::Error) -> rusqlite::Result<Option<T>> {
     }
 }
 
-fn put(conn: &Connection, row: &AgentRow) -> Result<()> {
+pub(super) fn put(conn: &Connection, row: &AgentRow) -> Result<()> {
     let status = match row.status {
         AgentStatus::Active => "active",
         AgentStatus::Destroyed => "destroyed",

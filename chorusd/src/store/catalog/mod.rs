@@ -1,6 +1,7 @@
 //! The catalog: `db/chorus.db`. Agents and sessions stand in it as an index of what the files say.
 
 mod agents;
+mod rebuild;
 mod schema;
 mod sessions;
 mod settings;
@@ -8,6 +9,7 @@ mod settings;
 use std::path::{Path, PathBuf};
 
 pub use agents::AgentRow;
+pub use rebuild::Truth;
 pub use sessions::{Listing, SessionRow};
 
 use super::OnFatal;
@@ -32,6 +34,11 @@ impl Catalog {
             reader: Worker::reader("catalog-read", reader)?,
             path: path.to_owned(),
         })
+    }
+
+    /// Acknowledges nothing more: `failure` is fatal.
+    pub(super) fn distrust(&self, failure: Failure) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |_| Err(failure))
     }
 
     /// Ends the threads, and keeps a copy beside the database (`chorus.db.bak`).

@@ -51,7 +51,12 @@ fn read(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
 impl Catalog {
     /// Inserts a session; a name that the agent has already is a conflict.
     pub fn add_session(&self, row: SessionRow) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| insert(conn, &row))
+        self.writer.submit(move |conn| {
+            // A scan or a rebuild may have found the file before its row came: that row is this one's.
+            conn.prepare_cached("DELETE FROM sessions WHERE id = ?1 AND agent_id = ?2 AND session_id = ?3")?
+                .execute(params![row.header.id.as_bytes(), row.header.agent_id.as_bytes(), row.header.session_id])?;
+            insert(conn, &row)
+        })
     }
 
     /// Inserts a session, or puts it in place of whatever has its id or its name within the agent.
@@ -245,7 +250,7 @@ impl Catalog {
     }
 }
 
-fn insert(conn: &Connection, row: &SessionRow) -> Result<()> {
+pub(super) fn insert(conn: &Connection, row: &SessionRow) -> Result<()> {
     let header = serde_json::to_string(&row.header).map_err(|e| Failure::internal(e.to_string()))?;
     let id = row.header.id;
     conn.prepare_cached(

@@ -233,6 +233,11 @@ impl Journal {
             .await
     }
 
+    /// Goes through the writer like any commit and changes nothing: answered, the writer is alive.
+    pub fn pulse(&self) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(|_| Ok(()))
+    }
+
     /// Brings everything to the disk, where commits do not do so themselves.
     ///
     /// # Errors
@@ -243,6 +248,11 @@ impl Journal {
             .await
             .map_err(|e| Failure::internal(e.to_string()))?
             .map_err(|e| Failure::io("cannot sync the journal", &e))
+    }
+
+    /// Acknowledges nothing more: `failure` is fatal.
+    pub(super) fn distrust(&self, failure: Failure) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |_| Err(failure))
     }
 
     pub(super) async fn close(&self) {

@@ -1,0 +1,57 @@
+//! `chorusctl completions`.
+
+use clap::ValueEnum;
+use clap_complete::env::Shells;
+
+use crate::app::App;
+use crate::complete::VARIABLE;
+use crate::error::Failure;
+
+const AFTER_HELP: &str = "\
+Put it where your shell looks:
+  bash  chorusctl completions bash > ~/.local/share/bash-completion/completions/chorusctl
+  zsh   chorusctl completions zsh > ~/.zfunc/_chorusctl       (with ~/.zfunc in fpath, before compinit)
+  fish  chorusctl completions fish > ~/.config/fish/completions/chorusctl.fish
+
+The script asks chorusctl itself, so it stays true when chorusctl is renewed.";
+
+/// Print what completes chorusctl in a shell
+///
+/// Names of agents and sessions are asked from the daemon, where one runs; none is started for it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    shell: Shell,
+}
+
+/// Shells there are completions for.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+/// Prints the script.
+///
+/// # Errors
+/// An output that does not take it.
+pub fn run(args: &Args, app: &mut App) -> Result<(), Failure> {
+    app.out.text(&script(args.shell))
+}
+
+/// The script for `shell`.
+#[must_use]
+pub fn script(shell: Shell) -> String {
+    let name = match shell {
+        Shell::Bash => "bash",
+        Shell::Zsh => "zsh",
+        Shell::Fish => "fish",
+    };
+    let mut script = Vec::new();
+    if let Some(shell) = Shells::builtins().completer(name) {
+        // Writing into memory does not fail.
+        let _ = shell.write_registration(VARIABLE, "chorusctl", "chorusctl", "chorusctl", &mut script);
+    }
+    format!("{}\n", String::from_utf8_lossy(&script).trim())
+}

@@ -1,0 +1,103 @@
+//! `chorusctl daemon install`.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use chorus_proto::error::exit;
+
+use super::unit;
+use crate::app::App;
+use crate::connect;
+use crate::error::{Failure, plain};
+use crate::ui::safe;
+
+const NAME: &str = "chorusd.service";
+
+/// Variables that say which instance is meant; the daemon of the unit is to find them as they are here.
+const VARIABLES: [&str; 3] = ["CHORUS_HOME", "CHORUS_SOCKET", "CHORUS_CONFIG"];
+
+/// Put a systemd user unit in place, so that the daemon runs from the start of the machine
+///
+/// Writes chorusd.service into systemd/user of the configuration directory ($XDG_CONFIG_HOME, else ~/.config). A set
+/// CHORUS_HOME, CHORUS_SOCKET or CHORUS_CONFIG is written into it. Nothing is enabled: it says what to do for that.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Show the unit, write nothing
+    #[arg(long)]
+    print: bool,
+}
+
+/// Writes it.
+///
+/// # Errors
+/// Why it is not there.
+pub fn run(args: &Args, app: &mut App) -> Result<(), Failure> {
+    let program = find(connect::program())?;
+    let socket = app.global.socket.as_deref().map(absolute).transpose()?;
+    let mut environment = Vec::new();
+    for name in VARIABLES {
+        if let Some(value) = std::env::var_os(name).filter(|value| !value.is_empty()) {
+            environment.push((name, absolute(Path::new(&value))?.to_string_lossy().into_owned()));
+        }
+    }
+    let unit = unit::text(&program, socket.as_deref(), &environment).map_err(Failure::failed)?;
+    if args.print {
+        return app.out.text(&safe::clean(&unit));
+    }
+    let path = directory()?.join(NAME);
+    let shown = path.display().to_string();
+    match fs::read_to_string(&path) {
+        Ok(there) if !there.starts_with(unit::OURS) => {
+            return Err(Failure::new(exit::CONFLICT, format!("{shown} exists and was not written by chorusctl"))
+                .hint("move it away; changes to a unit belong beside it: systemctl --user edit chorusd"));
+        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Failure::file(&shown, &error)),
+        _ => {}
+    }
+    write(&path, &unit).map_err(|error| Failure::failed(format!("failed to write {shown}: {}", plain(&error))))?;
+    app.out.done(&format!("written: {}", safe::one_line(&shown)))?;
+    app.out.done("enable it with:")?;
+    app.out.done("  chorusctl daemon stop                       (where one runs already)")?;
+    app.out.done("  systemctl --user daemon-reload")?;
+    app.out.done("  systemctl --user enable --now chorusd")?;
+    app.out.done("  loginctl enable-linger                      (so that it also runs while you are not logged in)")
+}
+
+/// Where user units go.
+fn directory() -> Result<PathBuf, Failure> {
+    // A path that is not absolute does not count (XDG Base Directory Specification).
+    let given = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let config = given.or_else(|| Some(std::env::home_dir()?.join(".config")));
+    let config = config.ok_or_else(|| Failure::usage("no home directory is known: set HOME"))?;
+    Ok(config.join("systemd/user"))
+}
+
+/// The program by its whole path: a service manager knows no PATH of the user's.
+fn find(program: PathBuf) -> Result<PathBuf, Failure> {
+    if program.components().count() > 1 {
+        return absolute(&program);
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|dir| dir.join(&program)).find(|file| file.is_file());
+    let found = found.ok_or_else(|| {
+        Failure::new(exit::NOT_FOUND, format!("{} is not found", program.display()))
+            .hint("put chorusd beside chorusctl or into PATH, or set CHORUSD")
+    })?;
+    absolute(&found)
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path).map_err(|error| Failure::failed(plain(&error)))
+}
+
+/// Whoever reads the unit sees the old one or the new one.
+fn write(path: &Path, unit: &str) -> io::Result<()> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(dir)?;
+    let mut new = tempfile::NamedTempFile::new_in(dir)?;
+    new.write_all(unit.as_bytes())?;
+    new.as_file().sync_all()?;
+    new.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}

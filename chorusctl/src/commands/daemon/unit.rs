@@ -1,0 +1,126 @@
+//! The text of the systemd user unit.
+
+use std::path::Path;
+
+/// The first line of every unit that Chorus wrote: what does not begin with it is somebody else's.
+pub const OURS: &str = "# Written by `chorusctl daemon install`.";
+
+/// The unit for `program`. `socket` is the one the command line named, `environment` what the daemon is to find.
+///
+/// # Errors
+/// What cannot stand in a unit.
+pub fn text(program: &Path, socket: Option<&Path>, environment: &[(&str, String)]) -> Result<String, String> {
+    let mut start = program_word(path(program)?)?;
+    if let Some(socket) = socket {
+        start.push_str(" --socket ");
+        start.push_str(&command_word(path(socket)?)?);
+    }
+    let mut variables = String::new();
+    for (name, value) in environment {
+        variables.push_str(&format!("Environment={}\n", quoted(&format!("{name}={value}"))?));
+    }
+    Ok(format!(
+        "\
+{OURS} Changes of your own belong beside it:
+# systemctl --user edit chorusd
+
+[Unit]
+Description=Chorus, keeper of the conversations of AI agents
+StartLimitIntervalSec=60
+StartLimitBurst=5
+
+[Service]
+Type=notify
+NotifyAccess=main
+ExecStart={start}
+{variables}Restart=on-failure
+RestartSec=1
+# Bad configuration, refused, or a daemon that runs already: another try would end the same way.
+RestartPreventExitStatus=2 6 7
+# Fed through the writer of the journal: a disk that hangs ends the daemon, and nothing acknowledged is lost.
+WatchdogSec=60
+TimeoutStartSec=5min
+# Longer than `stop_timeout` (10s), in which every conversation is saved.
+TimeoutStopSec=30
+# A stop is told to the daemon alone; it ends what it started.
+KillMode=mixed
+
+# Whatever is made is for its owner only, and memory full of conversations is never dumped to a file.
+UMask=0077
+LimitCORE=0
+LimitNOFILE=16384
+TasksMax=4096
+# One command of an agent that eats all memory must not take the daemon with it.
+OOMPolicy=continue
+UnsetEnvironment=LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT
+# Left out on purpose: Chorus puts the commands of agents into sandboxes of its own, tighter than any of these.
+#   NoNewPrivileges=, and all that implies it in a user unit (SystemCallFilter=, LockPersonality=,
+#   RestrictSUIDSGID=, MemoryDenyWriteExecute=, ...): a setuid bwrap could not start.
+#   RestrictNamespaces=: there would be no user namespaces to build a sandbox of.
+#   ProtectSystem=, ProtectHome=, PrivateTmp=, PrivateUsers=: a user unit gets them by a user namespace, in which
+#   mounts are locked and further namespaces may be refused.
+
+[Install]
+WantedBy=default.target
+"
+    ))
+}
+
+fn path(path: &Path) -> Result<&str, String> {
+    path.to_str().ok_or_else(|| format!("{} is not UTF-8, which a unit must be", path.display()))
+}
+
+/// The first word of a command: a path in which systemd takes neither quotes nor backslashes.
+fn program_word(text: &str) -> Result<String, String> {
+    match text.chars().find(|c| "\"'\\".contains(*c)) {
+        Some(c) => Err(format!("{text} holds {c}, which the program of a unit cannot")),
+        None => quoted(text),
+    }
+}
+
+/// A further word of a command: `$` would be a variable there.
+fn command_word(text: &str) -> Result<String, String> {
+    quoted(&text.replace('$', "$$"))
+}
+
+/// A word, in quotes where it needs them; `%` would be a specifier.
+fn quoted(text: &str) -> Result<String, String> {
+    if let Some(c) = text.chars().find(|c| c.is_control()) {
+        return Err(format!("{text:?} holds {c:?}, which a unit cannot"));
+    }
+    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
+    let plain = |c: char| c.is_alphanumeric() || "/._-=+:,@%$~".contains(c);
+    Ok(if escaped.chars().all(plain) { escaped } else { format!("\"{escaped}\"") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strange_paths_are_quoted() {
+        let unit = text(
+            Path::new("/opt/100% new/$bin/chorusd"),
+            Some(Path::new("/run/a \"$b\".sock")),
+            &[("CHORUS_HOME", "/srv/$x 1".into())],
+        );
+        let unit = unit.unwrap_or_default();
+        for line in [
+            r#"ExecStart="/opt/100%% new/$bin/chorusd" --socket "/run/a \"$$b\".sock""#,
+            r#"Environment="CHORUS_HOME=/srv/$x 1""#,
+        ] {
+            assert!(unit.lines().any(|there| there == line), "{line}: {unit}");
+        }
+        assert!(text(Path::new("/a\"b"), None, &[]).is_err());
+        assert!(text(Path::new("/a\nExecStartPre=/bin/evil"), None, &[]).is_err());
+    }
+
+    #[test]
+    fn plain_paths_stay_plain() {
+        let unit = text(Path::new("/usr/bin/chorusd"), None, &[]).unwrap_or_default();
+        assert!(
+            unit.starts_with(OURS) && unit.contains("\nExecStart=/usr/bin/chorusd\nRestart=on-failure\n"),
+            "{unit}"
+        );
+    }
+}

@@ -1,0 +1,54 @@
+//! `chorusctl man`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap_mangen::Man;
+
+use crate::app::App;
+use crate::cli;
+use crate::error::{Failure, plain};
+use crate::ui::safe;
+
+/// Print the manual page, or write those of all commands
+///
+/// To read it: chorusctl man | man -l -
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Write the pages of all commands into this directory, for example ~/.local/share/man/man1
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+/// Prints the page, or writes the pages.
+///
+/// # Errors
+/// A directory or an output that does not take them.
+pub fn run(args: &Args, app: &mut App) -> Result<(), Failure> {
+    let tree = cli::tree();
+    let Some(dir) = &args.output else {
+        let mut page = Vec::new();
+        page_of(tree).render(&mut page).map_err(Failure::stdout)?;
+        return app.out.text(&String::from_utf8_lossy(&page));
+    };
+    let failed = |error: &std::io::Error| {
+        Failure::failed(format!("failed to write the pages into {}: {}", dir.display(), plain(error)))
+    };
+    fs::create_dir_all(dir).map_err(|error| failed(&error))?;
+    let pages = write(&tree, dir).map_err(|error| failed(&error))?;
+    app.out.done(&format!("written: {pages} pages in {}", safe::one_line(&dir.to_string_lossy())))
+}
+
+/// Writes the page of `command` and of all below it; how many there are.
+fn write(command: &clap::Command, dir: &Path) -> std::io::Result<usize> {
+    let mut pages = 1;
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+        pages += write(below, dir)?;
+    }
+    page_of(command.clone()).generate_to(dir)?;
+    Ok(pages)
+}
+
+fn page_of(command: clap::Command) -> Man {
+    Man::new(command).source(concat!("chorusctl ", env!("CARGO_PKG_VERSION"))).manual("Chorus")
+}

@@ -1,0 +1,122 @@
+//! Names that the daemon knows: asked briefly, silent where it does not answer, and no daemon is started for it.
+
+use std::ffi::OsString;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use chorus_proto::Client;
+use chorus_proto::methods::agent::{List, ListParams};
+use chorus_proto::methods::context::{History, HistoryParams};
+use clap_complete::CompletionCandidate;
+
+use crate::app::App;
+use crate::cli::Global;
+use crate::commands::describe;
+use crate::ui::safe;
+
+/// Longer than this nobody waits for a name.
+const PATIENCE: Duration = Duration::from_millis(45);
+/// More sessions than fit a screen help nobody.
+const MOST: u64 = 100;
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Names {
+    Agents,
+    Sessions,
+}
+
+impl Names {
+    /// Those that there are, now.
+    #[must_use]
+    pub fn ask(self) -> Vec<CompletionCandidate> {
+        match self {
+            Self::Agents => agents(),
+            Self::Sessions => sessions(),
+        }
+    }
+}
+
+fn agents() -> Vec<CompletionCandidate> {
+    ask(|client, _| {
+        let agents = client.call::<List>(&ListParams::default()).ok()?.agents;
+        Some(agents.into_iter().filter(|agent| plain(&agent.name)).map(|agent| (agent.name, String::new())).collect())
+    })
+}
+
+/// The newest sessions of the agent that is meant.
+fn sessions() -> Vec<CompletionCandidate> {
+    ask(|client, agent| {
+        let params = HistoryParams { agent, limit: Some(MOST), ..Default::default() };
+        let sessions = client.call::<History>(&params).ok()?.sessions;
+        let named = sessions.into_iter().filter(|session| plain(&session.header.session_id)).map(|session| {
+            let header = session.header;
+            let about = describe::subject(header.description.as_deref(), header.summary.as_deref());
+            (header.session_id, about)
+        });
+        Some(named.chain([("latest".to_owned(), "the newest one".to_owned())]).collect())
+    })
+}
+
+/// Only what needs no quoting in any shell.
+fn plain(name: &str) -> bool {
+    name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+}
+
+/// A name, and what it is.
+type Named = Vec<(String, String)>;
+
+/// Asks in a thread of its own: connecting to a daemon that hangs may take for ever.
+fn ask(question: fn(&mut Client, Option<String>) -> Option<Named>) -> Vec<CompletionCandidate> {
+    let asked = Instant::now();
+    let app = App::new(typed(std::env::args_os()));
+    let Ok(places) = app.places() else { return Vec::new() };
+    let (socket, agent) = (places.socket.clone(), app.agent());
+    let (answer, answered) = mpsc::sync_channel(1);
+    std::thread::spawn(move || {
+        let names = Client::connect(&socket).ok().and_then(|mut client| question(&mut client, agent));
+        let _ = answer.send(names.unwrap_or_default());
+    });
+    let names = answered.recv_timeout(PATIENCE.saturating_sub(asked.elapsed())).unwrap_or_default();
+    let candidate = |(index, (name, about)): (usize, (String, String))| {
+        let about = Some(about).filter(|about| !about.is_empty()).map(|about| safe::one_line(&about).into());
+        // The newest first: not in alphabetical order.
+        CompletionCandidate::new(name).help(about).display_order(Some(index))
+    };
+    names.into_iter().enumerate().map(candidate).collect()
+}
+
+/// The options among the words typed so far that say where to ask.
+fn typed(words: impl Iterator<Item = OsString>) -> Global {
+    let mut global = Global::default();
+    let mut words = words.skip_while(|word| word != "--").skip(1).peekable();
+    while let Some(word) = words.next() {
+        let Some(word) = word.to_str() else { continue };
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) => (name, Some(OsString::from(value))),
+            None => (word, None),
+        };
+        let mut value = || value.clone().or_else(|| words.next());
+        match name {
+            "--agent" => global.agent = value().and_then(|value| value.into_string().ok()),
+            "--socket" => global.socket = value().map(Into::into),
+            _ => {}
+        }
+    }
+    global
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_to_ask_is_read_from_what_was_typed() {
+        let typed = |line: &str| {
+            let global = typed(line.split(' ').map(OsString::from));
+            (global.agent.unwrap_or_default(), global.socket.unwrap_or_default().display().to_string())
+        };
+        assert_eq!(typed("chorusctl -- chorusctl --agent a context --socket=/s restore"), ("a".into(), "/s".into()));
+        assert_eq!(typed("chorusctl --agent no -- chorusctl context restore --agent"), (String::new(), String::new()));
+    }
+}

@@ -1,0 +1,34 @@
+//! SQLite and the two databases.
+
+use std::path::Path;
+
+use chorus_proto::methods::doctor::{Check, Verdict};
+
+use super::{check, check_with};
+use crate::store::{CATALOG, DB, JOURNAL, damage};
+
+/// The version, and each database from its first page to its last.
+pub fn checks(home: &Path, thorough: bool) -> Vec<Check> {
+    let (version, good) = damage::sqlite_version();
+    let verdict = if good { Verdict::Ok } else { Verdict::Fail };
+    let mut checks = vec![check("SQLite", verdict, format!("{version}, built in"))];
+    let hints = [
+        (JOURNAL, "save what is live (chorusctl context save), stop the daemon and move the file aside"),
+        (CATALOG, "chorusctl daemon stop, then chorusctl doctor --rebuild: it makes a new one from the directories"),
+    ];
+    for (name, hint) in hints {
+        let path = home.join(DB).join(name);
+        let problems = damage::problems(&path, thorough);
+        checks.push(match problems.first() {
+            None => {
+                let kind = if thorough { "every page and index is sound" } else { "every page is sound" };
+                check(name, Verdict::Ok, kind)
+            }
+            Some(first) => {
+                let more = if problems.len() > 1 { format!(" and {} more", problems.len() - 1) } else { String::new() };
+                check_with(name, Verdict::Fail, format!("damaged: {first}{more}"), hint)
+            }
+        });
+    }
+    checks
+}

@@ -1,0 +1,128 @@
+//! Files against the catalog.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use chorus_proto::methods::doctor::{Check, Verdict};
+
+use super::{check, check_with, some_of};
+use crate::config::agent::FILE;
+use crate::failure::Result;
+use crate::ops::{Ops, agent, blocking};
+use crate::store::session_files::stamp;
+
+const REBUILD: &str = "chorusctl doctor --rebuild";
+
+/// What is not as the catalog says, as `agent/session`.
+#[derive(Debug, Default)]
+struct Findings {
+    total: usize,
+    missing: Vec<String>,
+    unknown: Vec<String>,
+    changed: Vec<String>,
+    corrupt: Vec<String>,
+}
+
+/// Agents and their sessions.
+///
+/// # Errors
+/// A database that cannot be read.
+pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
+    let mut found = Findings::default();
+    for entry in ops.directory.all() {
+        let agent = &entry.facts.name;
+        let named = |session: &str| format!("{agent}/{session}");
+        let corrupt: HashSet<String> = ops.store.catalog.corrupt(entry.facts.id).await?.into_iter().collect();
+        let dir = entry.facts.dir.join("sessions");
+        let there = blocking(move || Ok(stamps(&dir))).await?;
+        // After the files: what is saved meanwhile has its row then.
+        let mut known: BTreeMap<String, String> = ops.store.catalog.stamps(entry.facts.id).await?.into_iter().collect();
+        found.total += known.len();
+        for (name, stamp) in there {
+            match known.remove(&name) {
+                None => found.unknown.push(named(&name)),
+                Some(known) if known != stamp => found.changed.push(named(&name)),
+                Some(_) if corrupt.contains(&name) => found.corrupt.push(named(&name)),
+                Some(_) => {}
+            }
+        }
+        let sessions = entry.facts.dir.join("sessions");
+        found.missing.extend(
+            known.into_keys().filter(|name| !sessions.join(format!("{name}.json")).is_file()).map(|name| named(&name)),
+        );
+    }
+    let mut checks = vec![agents(ops).await?];
+    let trouble = [
+        (Verdict::Fail, found.missing, "missing", format!("bring them back from a backup; {REBUILD} forgets them")),
+        (
+            Verdict::Fail,
+            found.corrupt,
+            "corrupt",
+            "bring them back from a backup, or move them out of sessions/".into(),
+        ),
+        (Verdict::Warn, found.unknown, "not in the index yet", format!("the next start takes them up, or {REBUILD}")),
+        (
+            Verdict::Warn,
+            found.changed,
+            "changed since they were read",
+            format!("the next start reads them, or {REBUILD}"),
+        ),
+    ];
+    let trouble = trouble.into_iter().filter(|(_, names, ..)| !names.is_empty());
+    let trouble: Vec<Check> = trouble
+        .map(|(verdict, names, what, hint)| {
+            check_with("sessions", verdict, format!("{} {what}: {}", names.len(), some_of(&names)), hint)
+        })
+        .collect();
+    if trouble.is_empty() {
+        checks.push(check("sessions", Verdict::Ok, format!("{}, each with its file", found.total)));
+    }
+    checks.extend(trouble);
+    Ok(checks)
+}
+
+/// Names and stamps of the session files in `dir`; one that is not there has none.
+fn stamps(dir: &Path) -> Vec<(String, String)> {
+    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    let file = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let session = name.strip_suffix(".json").filter(|name| !name.starts_with('.'))?;
+        let metadata = entry.metadata().ok().filter(std::fs::Metadata::is_file)?;
+        Some((session.to_owned(), stamp(&metadata)))
+    };
+    entries.filter_map(|entry| file(entry.ok()?)).collect()
+}
+
+/// Every agent has its directory and a good agent.json, and every directory its agent.
+async fn agents(ops: &Ops) -> Result<Check> {
+    let entries = agent::refresh_all(ops, ops.directory.all()).await?;
+    let problems: Vec<String> =
+        entries.iter().filter_map(|entry| Some(format!("{}: {}", entry.facts.name, entry.problem.as_ref()?))).collect();
+    let known: HashSet<_> = entries.iter().map(|entry| entry.facts.dir.clone()).collect();
+    let (gone, dir) = (known.clone(), ops.home.join(agent::AGENTS));
+    let (gone, strangers) = blocking(move || {
+        let gone: Vec<_> = gone.into_iter().filter(|dir| !dir.join(FILE).is_file()).collect();
+        let there = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+        let strangers: Vec<_> = there.filter(|path| path.join(FILE).is_file() && !known.contains(path)).collect();
+        Ok((names(&gone), names(&strangers)))
+    })
+    .await?;
+    Ok(if !gone.is_empty() {
+        let text = format!("{} without agent.json: {}", gone.len(), some_of(&gone));
+        check_with("agents", Verdict::Fail, text, "bring the directory back, or `chorusctl agent destroy NAME`")
+    } else if !problems.is_empty() {
+        check_with("agents", Verdict::Warn, some_of(&problems), "mend agent.json; it is read again by itself")
+    } else if !strangers.is_empty() {
+        let text = format!("{} of no agent: {}", strangers.len(), some_of(&strangers));
+        check_with("agents", Verdict::Warn, text, "`chorusctl agent init NAME` revives a directory that was kept")
+    } else {
+        check("agents", Verdict::Ok, format!("{}, each with its directory", entries.len()))
+    })
+}
+
+fn names(paths: &[std::path::PathBuf]) -> Vec<String> {
+    let name = |path: &std::path::PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut names: Vec<String> = paths.iter().map(name).collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,104 @@
+//! The home: who may read it, how much room there is, and the socket.
+
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use chorus_proto::methods::doctor::{Check, Verdict};
+
+use super::{check, check_with, some_of};
+
+/// Less than this is soon full.
+const LITTLE: u64 = 512 << 20;
+/// Less than this is as good as full.
+const NOTHING: u64 = 16 << 20;
+
+/// Everything is for its owner only, the contents of workspaces excepted.
+pub fn permissions(home: &Path) -> Check {
+    const NAME: &str = "permissions";
+    let (mut open, mut writable) = (Vec::new(), false);
+    let mut looked_at = 0_u64;
+    let mut folders = vec![home.to_owned()];
+    let mut look = |path: &Path| -> Option<bool> {
+        let metadata = path.symlink_metadata().ok().filter(|metadata| !metadata.is_symlink())?;
+        looked_at += 1;
+        if metadata.mode() & 0o077 != 0 {
+            let below = path.strip_prefix(home).ok().filter(|below| !below.as_os_str().is_empty());
+            open.push(below.unwrap_or(path).display().to_string());
+            writable |= metadata.mode() & 0o022 != 0;
+        }
+        Some(metadata.is_dir())
+    };
+    look(home);
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        paths.sort();
+        for path in paths {
+            if look(&path) == Some(true) && path.file_name() != Some("workspace".as_ref()) {
+                folders.push(path);
+            }
+        }
+    }
+    if open.is_empty() {
+        return check(NAME, Verdict::Ok, format!("{looked_at} files and directories, all for you alone"));
+    }
+    let (verdict, may) = if writable { (Verdict::Fail, "changed") } else { (Verdict::Warn, "read") };
+    let text = format!("{} may be {may} by others: {}", open.len(), some_of(&open));
+    check_with(NAME, verdict, text, format!("chmod -R go= {}", home.display()))
+}
+
+/// Room on the disk.
+pub fn space(home: &Path) -> Check {
+    const NAME: &str = "free space";
+    let Ok(disk) = rustix::fs::statvfs(home) else {
+        return check(NAME, Verdict::Warn, "cannot be told");
+    };
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    let text = format!("{} MiB", free >> 20);
+    match free {
+        ..NOTHING => check_with(NAME, Verdict::Fail, text, "free some: nothing more can be kept"),
+        NOTHING..LITTLE => check_with(NAME, Verdict::Warn, text, "free some before nothing more can be kept"),
+        _ => check(NAME, Verdict::Ok, text),
+    }
+}
+
+/// Where clients connect.
+pub fn socket(path: &Path) -> Check {
+    let shown = path.display();
+    match path.symlink_metadata() {
+        Ok(there) if there.file_type().is_socket() => check("socket", Verdict::Ok, shown.to_string()),
+        Ok(_) => {
+            let hint = "move it away, or name another socket with --socket or CHORUS_SOCKET";
+            check_with("socket", Verdict::Fail, format!("{shown} is not a socket"), hint)
+        }
+        Err(_) => check("socket", Verdict::Info, format!("{shown}, where nobody listens")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn open_doors_are_named_workspaces_excepted() -> std::io::Result<()> {
+        let home = tempfile::tempdir()?;
+        let set = |below: &str, mode| std::fs::set_permissions(home.path().join(below), Permissions::from_mode(mode));
+        std::fs::create_dir_all(home.path().join("agents/a/workspace/src"))?;
+        for dir in ["", "agents", "agents/a", "agents/a/workspace"] {
+            set(dir, 0o700)?;
+        }
+        set("agents/a/workspace/src", 0o777)?;
+        std::fs::write(home.path().join("config.toml"), "")?;
+        set("config.toml", 0o600)?;
+        assert_eq!(permissions(home.path()).verdict, Verdict::Ok);
+        set("config.toml", 0o644)?;
+        let found = permissions(home.path());
+        assert_eq!((found.verdict, &*found.text), (Verdict::Warn, "1 may be read by others: config.toml"));
+        set("config.toml", 0o620)?;
+        assert_eq!(permissions(home.path()).verdict, Verdict::Fail);
+        Ok(())
+    }
+}

@@ -1,0 +1,62 @@
+//! `doctor`: whether everything is as it should be.
+
+mod databases;
+mod files;
+mod home;
+mod landlock;
+mod machine;
+
+use chorus_proto::methods::doctor::{Check, DoctorParams, DoctorResult, Verdict};
+
+use super::{Ops, blocking, rebuild};
+use crate::failure::Result;
+use crate::store::CATALOG;
+
+/// Looks at everything; rebuilds the index first if asked and if its database is whole.
+///
+/// # Errors
+/// A database or directory that cannot be read at all.
+pub async fn doctor(ops: &Ops, params: DoctorParams) -> Result<DoctorResult> {
+    let (home, thorough) = (ops.home.clone(), params.rebuild);
+    let mut checks = blocking(move || Ok(databases::checks(&home, thorough))).await?;
+    let damaged = checks.iter().any(|check| check.name == CATALOG && check.verdict == Verdict::Fail);
+    // Writing into a damaged database would make it worse: it is set aside without a daemon.
+    let rebuilt = if params.rebuild && !damaged { Some(rebuild::rebuild(ops).await?) } else { None };
+    if !damaged {
+        checks.extend(files::checks(ops).await?);
+    }
+    let (home, socket) = (ops.home.clone(), ops.socket.clone());
+    checks.extend(blocking(move || Ok([home::permissions(&home), home::space(&home), home::socket(&socket)])).await?);
+    checks.extend(blocking(|| Ok(machine::checks())).await?);
+    Ok(DoctorResult { checks, rebuilt })
+}
+
+fn check(name: &str, verdict: Verdict, text: impl Into<String>) -> Check {
+    Check { name: name.to_owned(), verdict, text: text.into(), hint: None }
+}
+
+/// The same with what to do about it.
+fn check_with(name: &str, verdict: Verdict, text: impl Into<String>, hint: impl Into<String>) -> Check {
+    Check { hint: Some(hint.into()), ..check(name, verdict, text) }
+}
+
+/// `a, b, c and 4 more`.
+fn some_of(names: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let shown = names[..names.len().min(SHOWN)].join(", ");
+    match names.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        Some(more) => format!("{shown} and {more} more"),
+        None => shown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lists_are_cut() {
+        let names: Vec<String> = ["a", "b", "c", "d", "e"].map(String::from).into();
+        assert_eq!((some_of(&names[..3]), some_of(&names)), ("a, b, c".into(), "a, b, c and 2 more".into()));
+    }
+}

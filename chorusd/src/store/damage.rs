@@ -1,0 +1,142 @@
+//! Looking a database over, and setting a damaged one aside.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+
+use super::session_files::sync_dir;
+use super::{CATALOG, DB, sqlite};
+use crate::failure::{Failure, Result};
+
+/// Companions of a database: the write-ahead log and its index.
+const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
+
+/// The SQLite that is built in.
+#[must_use]
+pub fn sqlite_version() -> (&'static str, bool) {
+    (rusqlite::version(), rusqlite::version_number() >= sqlite::OLDEST)
+}
+
+/// What is wrong with the database at `path`; `thorough` compares the indexes with their tables, too. Blocks.
+#[must_use]
+pub fn problems(path: &Path, thorough: bool) -> Vec<String> {
+    if let Some(what) = of_length(path) {
+        return vec![what];
+    }
+    let check = if thorough { "integrity_check(20)" } else { "quick_check(20)" };
+    let asked = sqlite::open_reader(path).and_then(|conn| {
+        let mut statement = conn.prepare(&format!("PRAGMA {check}"))?;
+        let lines = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+        Ok(lines)
+    });
+    match asked {
+        Ok(lines) => lines.into_iter().filter(|line| line != "ok").collect(),
+        Err(failure) => vec![failure.message],
+    }
+}
+
+/// Why the file cannot be whole, told by its length alone; an error of the system is for the opening to tell.
+#[must_use]
+pub fn of_length(path: &Path) -> Option<String> {
+    let log = path.with_extension("db-wal");
+    // Pages that the file lacks may be in the log.
+    if fs::metadata(log).is_ok_and(|log| log.len() > 0) {
+        return None;
+    }
+    let mut file = File::open(path).ok()?;
+    let length = file.metadata().ok()?.len();
+    if length == 0 {
+        // A first start that was cut short left no copy yet.
+        return copy_of(path).exists().then(|| "it is empty".into());
+    }
+    let mut header = [0; 100];
+    if file.read_exact(&mut header).is_err() {
+        return Some(format!("it has {length} bytes, less than any database"));
+    }
+    let word = |at: usize| u64::from(u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]));
+    let page = match u64::from(u16::from_be_bytes([header[16], header[17]])) {
+        1 => 65_536,
+        bytes => bytes,
+    };
+    // The number of pages counts where it was written with the last change.
+    let due = if word(24) == word(92) { word(28) * page } else { 0 };
+    (header.starts_with(b"SQLite format 3\0") && length < due)
+        .then(|| format!("it was cut off: {length} of {due} bytes are there"))
+}
+
+/// Where the copy of the last orderly stop is.
+fn copy_of(path: &Path) -> PathBuf {
+    path.with_extension("db.bak")
+}
+
+/// Sets the catalog of `home` aside where it is damaged, and puts the copy of the last orderly stop in its place where
+/// that one is whole. Nobody else may have it open. The new name, where there is one. Blocks.
+///
+/// # Errors
+/// A file that cannot be moved.
+pub fn set_aside(home: &Path, now: Timestamp) -> Result<Option<PathBuf>> {
+    let path = home.join(DB).join(CATALOG);
+    let failed = |e: io::Error| Failure::io(format_args!("cannot set {} aside", path.display()), &e);
+    let there = path.symlink_metadata().is_ok();
+    if there && problems(&path, true).is_empty() {
+        return Ok(None);
+    }
+    let mut aside = None;
+    if there {
+        let name = |suffix: &str| {
+            let time = now.strftime("%Y%m%dT%H%M%S%.3fZ");
+            path.with_file_name(format!("{CATALOG}.damaged-{time}{suffix}"))
+        };
+        for suffix in COMPANIONS {
+            match fs::rename(path.with_file_name(format!("{CATALOG}{suffix}")), name(suffix)) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(failed(e)),
+                _ => {}
+            }
+        }
+        fs::rename(&path, name("")).map_err(failed)?;
+        aside = Some(name(""));
+    }
+    let copy = copy_of(&path);
+    if copy.is_file() && problems(&copy, true).is_empty() {
+        // Beside the tables that are rebuilt it has what no file tells: settings, destroyed agents.
+        let new = path.with_extension("db.new");
+        fs::copy(&copy, &new).and_then(|_| File::open(&new)?.sync_all()).map_err(failed)?;
+        fs::rename(&new, &path).map_err(failed)?;
+    }
+    sync_dir(&home.join(DB)).map_err(failed)?;
+    Ok(aside)
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::*;
+
+    fn database(path: &Path) -> rusqlite::Result<()> {
+        let conn = Connection::open(path)?;
+        conn.execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (randomblob(50000))")
+    }
+
+    #[test]
+    fn damage_is_seen_and_set_aside_and_the_copy_comes_in_its_place() -> Result<(), Box<dyn std::error::Error>> {
+        let home = tempfile::tempdir()?;
+        let (path, now) = (home.path().join("db/chorus.db"), Timestamp::UNIX_EPOCH);
+        fs::create_dir(home.path().join("db"))?;
+        assert_eq!(set_aside(home.path(), now)?, None);
+        database(&path)?;
+        assert_eq!(problems(&path, true), Vec::<String>::new());
+        fs::copy(&path, path.with_extension("db.bak"))?;
+        assert_eq!(set_aside(home.path(), now)?, None);
+        let whole = fs::read(&path)?;
+        for damaged in [&b""[..], b"short", &whole[..whole.len() - 4096], &[b'x'; 5000]] {
+            fs::write(&path, damaged)?;
+            assert_eq!(problems(&path, false).len(), 1);
+            let aside = set_aside(home.path(), now)?.ok_or("nothing was set aside")?;
+            assert_eq!((fs::read(&aside)?.as_slice(), fs::read(&path)? == whole), (damaged, true));
+        }
+        Ok(())
+    }
+}

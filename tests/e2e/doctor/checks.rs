@@ -1,0 +1,112 @@
+//! What is looked at.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+
+use chorus_proto::methods::doctor::Verdict;
+use chorus_tests::Daemon;
+use chorus_tests::chat::Chat as _;
+use chorus_tests::ctl::{self, chorusctl};
+
+use super::{doctor, trouble};
+use crate::home;
+
+#[test]
+fn a_sound_home_has_nothing_to_complain_of() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    daemon.client().init("a");
+    daemon.client().append("a", "one");
+    daemon.client().save("a", "saved");
+    let (status, found) = doctor(&home, &[]);
+    assert_eq!((status, trouble(&found).len()), (0, 0), "{found:?}");
+    assert_eq!(found.rebuilt, None);
+    let text = |name: &str| {
+        let check = found.checks.iter().find(|check| check.name == name);
+        check.unwrap_or_else(|| panic!("no {name}: {found:?}")).text.clone()
+    };
+    // P7.
+    assert!(text("SQLite").starts_with(rusqlite::version()), "{}", text("SQLite"));
+    assert_eq!(text("sessions"), "1, each with its file");
+    assert_eq!(text("socket"), home.socket().display().to_string());
+    for name in ["live.db", "chorus.db", "agents", "permissions", "free space", "git"] {
+        assert!(!text(name).is_empty());
+    }
+    for name in ["bubblewrap", "namespaces", "Landlock", "seccomp"] {
+        let check = found.checks.iter().find(|check| check.name == name).expect("a check");
+        assert_eq!(check.verdict, Verdict::Info, "{name}");
+    }
+    let shown = chorusctl(&home, ["doctor"]).ok();
+    assert!(shown.lines().any(|line| line.starts_with("ok    chorus.db")), "{shown}");
+}
+
+#[test]
+fn what_is_wrong_with_files_is_named_with_what_to_do() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "one");
+    let name = |description: &str| daemon.client().save("a", description).header.session_id;
+    let (gone, changed, kept) = (name("gone"), name("changed"), name("kept"));
+    let path = |name: &str| home.sessions("a").join(format!("{name}.json"));
+    let session = fs::read_to_string(path(&kept)).expect("the session");
+    fs::write(path("2026-01-01_stranger"), &session).expect("a copy");
+    fs::set_permissions(path("2026-01-01_stranger"), Permissions::from_mode(0o600)).expect("a mode");
+    fs::remove_file(path(&gone)).expect("removed");
+    fs::write(path(&changed), "half a sess").expect("overwritten");
+    let (status, found) = doctor(&home, &[]);
+    assert_eq!(status, 1);
+    let said: Vec<_> = found.checks.iter().filter(|check| check.name == "sessions").collect();
+    for (verdict, what) in [
+        (Verdict::Fail, format!("1 missing: a/{gone}")),
+        (Verdict::Warn, "1 not in the index yet: a/2026-01-01_stranger".to_owned()),
+        (Verdict::Warn, format!("1 changed since they were read: a/{changed}")),
+    ] {
+        let check = said.iter().find(|check| check.text == what);
+        let check = check.unwrap_or_else(|| panic!("no {what}: {said:?}"));
+        assert!(check.verdict == verdict && check.hint.is_some(), "{check:?}");
+    }
+    let shown = chorusctl(&home, ["doctor"]);
+    assert_eq!((shown.status, &*shown.stderr), (1, ""), "the list says it all");
+    assert!(shown.stdout.contains("FAIL  sessions") && shown.stdout.contains("hint: "), "{}", shown.stdout);
+    // Read anew, the file that was overwritten is a corrupt session, and the missing one is forgotten.
+    let (status, found) = doctor(&home, &["--rebuild"]);
+    assert_eq!((status, found.rebuilt.as_ref().map(|rebuilt| (rebuilt.sessions, rebuilt.corrupt))), (1, Some((3, 1))));
+    let bad = trouble(&found);
+    assert_eq!(bad["sessions"].text, format!("1 corrupt: a/{changed}"));
+    assert_eq!((bad.len(), fs::read_to_string(path(&changed)).expect("left as it is")), (1, "half a sess".to_owned()));
+    let names: Vec<_> = daemon.client().history("a").into_iter().map(|session| session.header.session_id).collect();
+    assert!(names.contains(&kept) && names.contains(&"2026-01-01_stranger".to_owned()), "{names:?}");
+}
+
+#[test]
+fn open_doors_agents_without_a_file_and_a_missing_git_are_seen() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    daemon.client().init("a");
+    daemon.client().init("b");
+    daemon.terminate();
+    fs::set_permissions(home.agent("a").join("docs"), Permissions::from_mode(0o755)).expect("a mode");
+    let mut command = home.command(home.bins.chorusd);
+    command.env("PATH", home.outside());
+    let _daemon = Daemon::start_by(&home, command);
+    fs::remove_file(home.agent("b").join("agent.json")).expect("removed");
+    let (status, found) = doctor(&home, &[]);
+    let bad = trouble(&found);
+    assert_eq!(status, 1);
+    assert_eq!((bad["permissions"].verdict, bad["agents"].verdict), (Verdict::Warn, Verdict::Fail), "{bad:?}");
+    assert!(bad["permissions"].text.contains("agents/a/docs") && bad["agents"].text.contains('b'), "{bad:?}");
+    assert_eq!(bad["git"].verdict, Verdict::Fail, "{bad:?}");
+}
+
+#[test]
+fn without_a_daemon_one_is_started_unless_that_is_forbidden() {
+    let home = home();
+    chorusctl(&home, ["doctor", "--no-autostart"]).failed_with_hint(4);
+    assert!(!home.path.exists());
+    chorusctl(&home, ["doctor"]).ok();
+    let mut command = home.command(home.bins.chorusctl);
+    command.env("CHORUSD", "/nowhere").env("CHORUS_HOME", home.outside().join("other")).args(["doctor", "--rebuild"]);
+    ctl::run(command, b"").failed_with_hint(4);
+}

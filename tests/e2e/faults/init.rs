@@ -1,0 +1,104 @@
+//! `agent init` that fails at each of its steps leaves nothing behind.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use chorus_proto::methods::agent::{Init, InitParams};
+use chorus_proto::{Client, ErrorKind};
+use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::rng::Rng;
+use chorus_tests::strace::{Strace, permitted, threads, wait_until_quiet};
+use chorus_tests::{Daemon, Home};
+
+use crate::home;
+use crate::system_calls::{all, sample};
+
+fn params() -> InitParams {
+    InitParams { name: "a".into(), ..Default::default() }
+}
+
+/// The name is free, nothing lies in agents/, and once the fault is gone the init works.
+fn assert_nothing_left(home: &Home, client: &mut Client, at: &str) {
+    let left: Vec<_> = fs::read_dir(home.path.join("agents")).expect("agents/").collect();
+    assert!(left.is_empty(), "{at}: {left:?}");
+    let agents = client.call::<chorus_proto::methods::agent::List>(&Default::default()).expect("a list").agents;
+    assert!(agents.is_empty(), "{at}: {agents:?}");
+}
+
+#[test]
+fn a_broken_template_is_named() {
+    let broken: [(&str, &str); 3] =
+        [("not JSON", "{"), ("no object", "[]"), ("an unusable value", r#"{"idle_timeout": "soon"}"#)];
+    for (what, text) in broken {
+        let home = home();
+        home.make();
+        fs::create_dir(home.path.join("template")).expect("template/");
+        let template = home.path.join("template/agent.json");
+        fs::write(&template, text).expect("written");
+        let daemon = Daemon::start(&home);
+        let mut client = daemon.client();
+        let kind = kind_of(client.call::<Init>(&params()));
+        assert!([ErrorKind::InvalidConfig, ErrorKind::InvalidParams].contains(&kind), "{what}: {kind:?}");
+        assert_nothing_left(&home, &mut client, what);
+        fs::remove_file(template).expect("mended");
+        client.init("a");
+    }
+}
+
+#[test]
+fn a_git_that_fails_is_quoted() {
+    let home = home();
+    let folder = home.outside().join("bin");
+    fs::create_dir(&folder).expect("bin/");
+    let git = folder.join("git");
+    for script in ["#!/bin/sh\necho 'no repositories today' >&2\nexit 1\n", "not a program"] {
+        fs::write(&git, script).expect("a git");
+        fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).expect("its mode");
+        let mut command = home.command(home.bins.chorusd);
+        command.env("PATH", &folder);
+        let daemon = Daemon::start_by(&home, command);
+        let mut client = daemon.client();
+        assert_eq!(kind_of(client.call::<Init>(&params())), ErrorKind::GitFailed);
+        assert_nothing_left(&home, &mut client, script);
+    }
+}
+
+/// The disk fills at the Nth call of each kind that init makes itself.
+#[test]
+fn a_disk_that_fills_at_any_step_leaves_nothing() {
+    let probe = home();
+    if !permitted(&probe) {
+        return;
+    }
+    let mut points = Vec::new();
+    for (call, most) in [("mkdir", 6), ("fsync", 8), ("rename,renameat2", 4), ("write", 6)] {
+        points.extend((1..=most).map(|number| (call, number)));
+    }
+    let chosen = sample(&points, if all() { points.len() } else { 10 }, &mut Rng::new(6));
+    let (mut failed, home) = (0, probe);
+    for (call, number) in chosen {
+        let daemon = Daemon::start(&home);
+        let mut client = daemon.client();
+        wait_until_quiet(daemon.pid);
+        let threads = threads(daemon.pid);
+        let inject = format!("inject={call}:error=ENOSPC:when={number}");
+        let Some(blocking) = threads.get("blocking") else { continue };
+        let strace = Strace::attach(&home, blocking, &["-e", &format!("trace={call}"), "-e", &inject]);
+        let strace = strace.expect("strace attaches");
+        let answer = client.call::<Init>(&params());
+        drop(strace);
+        let at = format!("{call} {number}");
+        if answer.is_ok() {
+            fs::remove_dir_all(home.agent("a")).expect("removed for the next");
+            daemon.kill9();
+            for name in ["chorus.db", "chorus.db-wal", "chorus.db-shm"] {
+                _ = fs::remove_file(home.path.join("db").join(name));
+            }
+            continue;
+        }
+        failed += 1;
+        assert_eq!(kind_of(answer), ErrorKind::DiskFull, "{at}");
+        assert_nothing_left(&home, &mut client, &at);
+    }
+    assert!(failed >= 5, "only {failed} steps failed");
+}

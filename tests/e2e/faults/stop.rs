@@ -1,0 +1,56 @@
+//! Signals that come while the daemon stops, and while it starts.
+
+use std::time::{Duration, Instant};
+
+use chorus_tests::chat::Chat as _;
+use chorus_tests::process::signal;
+use chorus_tests::{DEADLINE, Daemon, Raw, wait_until};
+use rustix::process::Signal;
+
+use crate::home;
+
+/// A client that takes no answer holds up a stop for a moment.
+fn deaf(daemon: &Daemon) -> Raw {
+    let mut deaf = daemon.raw();
+    deaf.flood(r#"{"jsonrpc":"2.0","id":1,"method":"context.show","params":{"agent":"a"}}"#, 1000);
+    deaf
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once_and_the_journal_has_what_was_not_saved() {
+    let home = home();
+    let mut daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", &"x".repeat(1024 * 1024));
+    let _deaf = deaf(&daemon);
+    signal(daemon.pid, Signal::TERM);
+    wait_until("the stop to begin", DEADLINE, || daemon.log().contains("stopping").then_some(()));
+    let begun = Instant::now();
+    signal(daemon.pid, Signal::TERM);
+    let status = daemon.wait();
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert!(status.code().is_some_and(|code| code != 0), "{status}");
+    assert!(!daemon.log().contains("panicked"), "{}", daemon.log());
+    let daemon = Daemon::start(&home);
+    assert_eq!(daemon.client().texts("a").len(), 1);
+    assert!(daemon.terminate().success());
+    let daemon = Daemon::start(&home);
+    assert_eq!(daemon.client().history("a").len(), 1, "saved at the next stop");
+}
+
+#[test]
+fn signals_one_after_the_other_lose_nothing() {
+    let home = home();
+    let mut daemon = Daemon::start(&home);
+    daemon.client().init("a");
+    for n in 0..5 {
+        daemon.client().append("a", &n.to_string());
+        for _ in 0..=n {
+            signal(daemon.pid, Signal::TERM);
+        }
+        daemon.wait();
+        daemon = Daemon::start(&home);
+        assert_eq!(daemon.client().texts("a").len(), n + 1);
+    }
+}

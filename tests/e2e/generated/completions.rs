@@ -1,0 +1,84 @@
+//! `completions`, and the answers its scripts ask for.
+
+use std::os::unix::net::UnixListener;
+use std::time::{Duration, Instant};
+
+use chorus_tests::chat::Chat as _;
+use chorus_tests::ctl::{self, chorusctl};
+use chorus_tests::{Daemon, Home};
+
+use super::compare;
+use crate::home;
+
+#[test]
+fn the_files_are_what_the_command_prints() {
+    let home = home();
+    for (shell, file) in [("bash", "chorusctl.bash"), ("zsh", "_chorusctl"), ("fish", "chorusctl.fish")] {
+        compare(&format!("completions/{file}"), &chorusctl(&home, ["completions", shell]).ok());
+    }
+    chorusctl(&home, ["completions", "elvish"]).failed(2);
+    assert!(!home.path.exists(), "a daemon was started");
+}
+
+/// What bash would be offered for the last of `words`.
+fn offered(home: &Home, words: &[&str]) -> Vec<String> {
+    let mut command = home.command(home.bins.chorusctl);
+    command.env("CHORUSCTL_COMPLETE", "bash").env("_CLAP_IFS", "\n");
+    command.env("_CLAP_COMPLETE_INDEX", words.len().to_string());
+    command.args(["--", "chorusctl"]).args(words);
+    let output = ctl::run(command, b"");
+    assert_eq!(output.stderr, "", "nothing is said in the middle of a prompt");
+    output.stdout.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn verbs_options_and_their_values_are_offered() {
+    let home = home();
+    assert_eq!(offered(&home, &["stat"]), ["status"]);
+    assert_eq!(offered(&home, &["context", "re"]).first().map(String::as_str), Some("restore"));
+    assert_eq!(offered(&home, &["status", "--no-a"]), ["--no-autostart"]);
+    assert_eq!(offered(&home, &["status", "--format", "jsonl"]), ["jsonl"]);
+    assert_eq!(offered(&home, &["completions", "f"]), ["fish"]);
+}
+
+#[test]
+fn names_of_agents_and_sessions_are_asked_from_the_daemon() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    for agent in ["atlas", "atoll", "zephyr"] {
+        client.init(agent);
+    }
+    client.append("atlas", "hello");
+    let (one, two) = (client.save("atlas", "first light"), client.save("atlas", "second thoughts"));
+    let (one, two) = (one.header.session_id, two.header.session_id);
+    assert_eq!(offered(&home, &["agent", "show", "at"]), ["atlas", "atoll"]);
+    assert_eq!(offered(&home, &["context", "show", "--agent", "z"]), ["zephyr"]);
+    assert_eq!(offered(&home, &["context", "history", "ato"]), ["atoll"]);
+    assert_eq!(offered(&home, &["agent", "init", "at"]), Vec::<String>::new(), "a new name is not a known one");
+    let sessions = offered(&home, &["--agent", "atlas", "context", "restore", "2"]);
+    assert_eq!(sessions, [two.clone(), one], "the newest first");
+    assert_eq!(offered(&home, &["session", "show", "--agent=atlas", &two[..two.len() - 2]]), [two]);
+    assert_eq!(offered(&home, &["--agent", "atoll", "context", "restore", "la"]), ["latest"]);
+}
+
+#[test]
+fn without_a_daemon_there_are_no_names_and_none_is_started() {
+    let home = home();
+    assert_eq!(offered(&home, &["agent", "show", "a"]), Vec::<String>::new());
+    assert_eq!(offered(&home, &["context", "restore", "2"]), Vec::<String>::new());
+    assert!(!home.path.exists(), "a daemon was started");
+}
+
+#[test]
+fn a_daemon_that_does_not_answer_is_not_waited_for() {
+    let home = home();
+    home.make();
+    std::fs::create_dir(home.path.join("run")).expect("a directory");
+    let _deaf = UnixListener::bind(home.socket()).expect("a socket");
+    let begun = Instant::now();
+    assert_eq!(offered(&home, &["agent", "show", "a"]), Vec::<String>::new());
+    // The promise is 50 ms; the rest is for a machine that does other things.
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    std::fs::remove_file(home.socket()).expect("the socket goes");
+}

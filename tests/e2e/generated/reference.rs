@@ -1,0 +1,41 @@
+//! docs/CLI.md is what the commands say of themselves.
+
+use std::fmt::Write as _;
+
+use chorusctl::cli;
+use clap::Command;
+
+use super::compare;
+
+const WIDTH: usize = 100;
+const HEAD: &str = "\
+# The command line
+
+Every command of `chorusctl` as its own `--help` tells it. Generated: `CHORUS_BLESS=1 cargo test -p chorus-tests generated`.
+";
+
+#[test]
+fn the_reference_is_up_to_date() {
+    let mut page = HEAD.to_owned();
+    describe(&mut page, cli::tree(), &mut Vec::new());
+    compare("docs/CLI.md", &page);
+}
+
+/// The section of one command, and those of all below it.
+fn describe(page: &mut String, command: Command, path: &mut Vec<String>) {
+    path.push(command.get_name().to_owned());
+    let mut shown = command.clone().term_width(WIDTH);
+    if path.len() > 1 {
+        // Told once, at the top.
+        shown = shown.mut_args(|arg| if arg.is_global_set() { arg.hide(true) } else { arg });
+    }
+    let help = shown.render_long_help().to_string();
+    let lines: Vec<&str> = help.trim().lines().map(str::trim_end).collect();
+    let depth = "#".repeat(path.len().min(3) + 1);
+    // Writing into memory does not fail.
+    _ = write!(page, "\n{depth} {}\n\n```text\n{}\n```\n", path.join(" "), lines.join("\n"));
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set() && below.get_name() != "help") {
+        describe(page, below.clone(), path);
+    }
+    path.pop();
+}

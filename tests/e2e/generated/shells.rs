@@ -1,0 +1,66 @@
+//! The scripts in the shells they are for, where those are installed.
+
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use chorus_tests::chat::Chat as _;
+use chorus_tests::ctl::{self, chorusctl};
+use chorus_tests::{Daemon, Home, skip};
+
+use crate::home;
+
+/// What `shell` answers to `script`, with `chorusctl` in its PATH and the completions in `$1`.
+fn run(home: &Home, shell: &str, script: &str) -> Option<String> {
+    if Command::new(shell).arg("--version").output().is_err() {
+        skip(&format!("{shell} is not installed"));
+        return None;
+    }
+    let bin = home.outside().join("bin");
+    std::fs::create_dir_all(&bin).expect("a directory");
+    symlink(home.bins.chorusctl, bin.join("chorusctl")).expect("a link");
+    let file = home.outside().join("completions");
+    std::fs::write(&file, chorusctl(home, ["completions", shell]).ok()).expect("a file");
+    let mut command = home.command(shell);
+    let path = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{}:{path}", bin.display())).env("COMPLETIONS", &file).args(["-c", script]);
+    Some(ctl::run(command, b"").ok())
+}
+
+fn with_agents(home: &Home) -> Daemon {
+    let daemon = Daemon::start(home);
+    for agent in ["atlas", "atoll", "zephyr"] {
+        daemon.client().init(agent);
+    }
+    daemon
+}
+
+#[test]
+fn bash_completes() {
+    let home = home();
+    let _daemon = with_agents(&home);
+    let script = r#"source "$COMPLETIONS"; complete -p chorusctl
+        COMP_WORDS=(chorusctl agent show at); COMP_CWORD=3
+        _clap_complete_chorusctl chorusctl at show; printf '<%s>' "${COMPREPLY[@]}""#;
+    let Some(said) = run(&home, "bash", script) else { return };
+    assert!(said.contains("-F _clap_complete_chorusctl chorusctl"), "{said}");
+    let said: String = said.chars().filter(|c| !c.is_whitespace()).collect();
+    assert!(said.contains("atlas") && said.contains("atoll") && !said.contains("zephyr"), "{said}");
+}
+
+#[test]
+fn fish_completes() {
+    let home = home();
+    let _daemon = with_agents(&home);
+    let script = r#"source $COMPLETIONS; complete -C "chorusctl agent show at"; complete -C "chorusctl stat""#;
+    let Some(said) = run(&home, "fish", script) else { return };
+    let names: Vec<&str> = said.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names, ["atlas", "atoll", "status"], "{said}");
+}
+
+#[test]
+fn zsh_takes_the_script() {
+    let home = home();
+    let script = r#"autoload -Uz compinit; compinit -D -u; source "$COMPLETIONS"; print -r -- $_comps[chorusctl]"#;
+    let Some(said) = run(&home, "zsh", script) else { return };
+    assert_eq!(said.trim(), "_clap_dynamic_completer_chorusctl");
+}

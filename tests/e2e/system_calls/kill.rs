@@ -1,0 +1,151 @@
+//! P2: `kill -9` at each system call of a verb that changes a file below the home.
+
+use std::os::unix::process::ExitStatusExt as _;
+
+use chorus_tests::chat::Chat as _;
+use chorus_tests::process::is_running;
+use chorus_tests::rng::Rng;
+use chorus_tests::strace::{CHANGES, Point, Strace, permitted, points, threads, wait_until_quiet};
+use chorus_tests::{Daemon, Home};
+
+use super::state::{State, assert_catalog_fits_files, assert_databases_whole};
+use super::verbs::{Verb, copy, prepared};
+use super::{all, sample};
+
+/// Calls struck a verb unless all are asked for.
+const SAMPLE: usize = 5;
+
+/// Of a verb with thousands of writes, all are too many.
+const MOST: usize = 80;
+
+/// What a kill at a point came to.
+enum Outcome {
+    Killed,
+    /// Threads share the work otherwise from run to run; the verb ended before the point was reached.
+    NotReached,
+}
+
+/// Counts the points of `verb`.
+fn count(home: &Home, verb: Verb) -> Vec<Point> {
+    let mut daemon = Daemon::start(home);
+    let mut client = daemon.client();
+    client.set_timeout(Some(chorus_tests::DEADLINE)).expect("a time-out");
+    wait_until_quiet(daemon.pid);
+    let threads = threads(daemon.pid);
+    let trace = format!("trace={CHANGES}");
+    // Each thread by name, so that none is missed because it was attached to a moment later.
+    let all: Vec<u32> = threads.values().flatten().copied().collect();
+    let mut strace = Strace::attach(home, &all, &["-f", "-e", &trace]).expect("strace attaches");
+    assert!(verb.ask(&mut daemon, &mut client), "{verb:?} was not done");
+    // What goes on after the answer, such as trimming the journal, is counted too.
+    wait_until_quiet(daemon.pid);
+    daemon.kill9();
+    strace.wait();
+    let home = std::fs::canonicalize(&home.path).expect("the home");
+    points(&strace.output(), &threads, &home).into_iter().collect()
+}
+
+/// Kills the daemon at `point` of `verb`, starts it again, and compares.
+fn kill_at(template: &Home, verb: Verb, point: &Point, before: &State, bystander: &State) -> Outcome {
+    let home = copy(template);
+    let mut daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    wait_until_quiet(daemon.pid);
+    let threads = threads(daemon.pid);
+    let Some(struck) = threads.get(&point.role) else { return Outcome::NotReached };
+    let trace = format!("trace={}", point.call);
+    let inject = format!("inject={}:signal=KILL:when={}", point.call, point.number);
+    let strace = Strace::attach(&home, struck, &["-e", &trace, "-e", &inject]).expect("strace attaches");
+    let acked = verb.ask(&mut daemon, &mut client);
+    wait_until_quiet(daemon.pid);
+    if is_running(daemon.pid) {
+        return Outcome::NotReached;
+    }
+    let ended = daemon.wait();
+    drop(strace);
+    if ended.signal() != Some(9) {
+        return Outcome::NotReached;
+    }
+
+    let at = format!("{verb:?} killed at {point:?}");
+    let again = Daemon::start(&home);
+    let mut client = again.client();
+    assert_catalog_fits_files(&again, &home, "a");
+    let found = State::of(&mut client, "a");
+    let mut allowed = verb.states(before);
+    if acked {
+        // The kill came after the answer.
+        allowed.drain(..allowed.len() - 1);
+    }
+    assert!(allowed.contains(&found), "{at}: {} live, {} saved", found.live.len(), found.saved.len());
+    assert_eq!(State::of(&mut client, "b"), *bystander, "{at}: another agent");
+    // It works, and an orderly stop and start lose and double nothing, with or without a message in between.
+    let mut live = found.live;
+    if point.number.is_multiple_of(2) {
+        client.append("a", "afterwards");
+        live.push("afterwards".into());
+    }
+    assert!(again.terminate().success(), "{at}: the next stop");
+    assert_databases_whole(&home);
+    let last = Daemon::start(&home);
+    let end = State::of(&mut last.client(), "a");
+    assert_eq!(end.live, live, "{at}: after the next stop");
+    assert!(live.is_empty() || end.saved.contains(&live), "{at}: the stop did not save");
+    assert!(end.saved.starts_with(&found.saved) && end.saved.len() <= found.saved.len() + 1, "{at}: {end:?}");
+    let distinct: std::collections::BTreeSet<_> = end.saved.iter().collect();
+    assert_eq!(distinct.len(), end.saved.len(), "{at}: a session was saved twice");
+    assert!(!last.log().contains("panicked"), "{at}: {}", last.log());
+    Outcome::Killed
+}
+
+fn strike(verbs: &[Verb]) {
+    let (template, before, bystander) = prepared();
+    if !permitted(&template) {
+        return;
+    }
+    let mut rng = Rng::new(2);
+    let (mut killed, mut missed, mut total) = (0, Vec::new(), 0);
+    for verb in verbs {
+        let points = count(&copy(&template), *verb);
+        assert!(!points.is_empty(), "{verb:?} changes no file");
+        total += points.len();
+        let chosen = sample(&points, if all() { MOST } else { SAMPLE }, &mut rng);
+        report(&format!("{verb:?}: {} calls, {} struck: {:?}", points.len(), chosen.len(), kinds(&points)));
+        for point in &chosen {
+            let reached =
+                (0..3).any(|_| matches!(kill_at(&template, *verb, point, &before, &bystander), Outcome::Killed));
+            if reached { killed += 1 } else { missed.push((*verb, point.clone())) }
+        }
+    }
+    report(&format!("{killed} kills at {total} calls, 0 violations, not reached: {missed:?}"));
+    assert!(missed.len() * 10 <= killed, "too many calls were not reached: {missed:?}");
+}
+
+/// How many calls there are of each kind.
+fn kinds(points: &[Point]) -> std::collections::BTreeMap<&str, usize> {
+    let mut kinds = std::collections::BTreeMap::new();
+    for point in points {
+        *kinds.entry(&*point.call).or_default() += 1;
+    }
+    kinds
+}
+
+#[expect(clippy::print_stderr, reason = "the numbers are what a full run is for")]
+fn report(line: &str) {
+    eprintln!("{line}");
+}
+
+#[test]
+fn a_kill_at_any_call_of_an_append_a_clear_or_a_restore_loses_and_doubles_nothing() {
+    strike(&[Verb::Append, Verb::LargeAppend, Verb::Clear, Verb::Restore]);
+}
+
+#[test]
+fn a_kill_at_any_call_of_a_save_loses_and_doubles_nothing() {
+    strike(&[Verb::Save, Verb::SaveAndClear]);
+}
+
+#[test]
+fn a_kill_at_any_call_of_a_shutdown_loses_and_doubles_nothing() {
+    strike(&[Verb::Shutdown]);
+}

@@ -1,0 +1,76 @@
+//! What an agent holds, and that everything in a home is whole.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use chorus_proto::Client;
+use chorus_tests::chat::Chat as _;
+use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
+use serde_json::Value;
+
+/// The live context of an agent, and every saved one, oldest first.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct State {
+    pub live: Vec<String>,
+    pub saved: Vec<Vec<String>>,
+}
+
+impl State {
+    pub fn of(client: &mut Client, agent: &str) -> Self {
+        let mut sessions = client.history(agent);
+        sessions.reverse();
+        let texts = |session: &chorus_proto::Session| {
+            let (_, messages) = client.session(agent, &session.header.id.to_string());
+            messages.into_iter().map(|message| message.content).collect()
+        };
+        let saved = sessions.iter().map(texts).collect();
+        Self { live: client.texts(agent), saved }
+    }
+
+    /// The same with the live context saved.
+    pub fn with_save(&self) -> Self {
+        let mut saved = self.saved.clone();
+        saved.push(self.live.clone());
+        Self { live: self.live.clone(), saved }
+    }
+}
+
+/// Names of an agent's session files; each must be whole.
+fn files(home: &Home, agent: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for entry in fs::read_dir(home.sessions(agent)).expect("sessions/") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
+        if let Some(session) = name.strip_suffix(".json") {
+            let text = fs::read_to_string(&path).expect("a readable session");
+            let file: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{name}: {e}"));
+            let count = file["messages"].as_array().map(|messages| messages.len() as u64);
+            assert_eq!(count, file["message_count"].as_u64(), "{name}");
+            assert_eq!(file["session_id"], session);
+            names.insert(session.to_owned());
+        } else {
+            names.insert(name);
+        }
+    }
+    names
+}
+
+/// Waits until the catalog lists just the files there are, and nothing half-written lies beside them.
+pub fn assert_catalog_fits_files(daemon: &Daemon, home: &Home, agent: &str) {
+    let mut client = daemon.client();
+    wait_until(&format!("the catalog of {agent} to fit its files"), DEADLINE, || {
+        let listed: Vec<_> = client.history(agent);
+        assert!(listed.iter().all(|session| session.corrupt.is_none()), "{listed:?}");
+        let names: BTreeSet<_> = listed.iter().map(|session| session.header.session_id.clone()).collect();
+        (names.len() == listed.len() && names == files(home, agent)).then_some(())
+    });
+}
+
+/// Checks both databases of a stopped home.
+pub fn assert_databases_whole(home: &Home) {
+    for name in ["live.db", "chorus.db"] {
+        let database = rusqlite::Connection::open(home.path.join("db").join(name)).expect("the database");
+        let verdict: String = database.query_row("PRAGMA integrity_check", [], |row| row.get(0)).expect("a verdict");
+        assert_eq!(verdict, "ok", "{name}");
+    }
+}

@@ -1,0 +1,124 @@
+//! P4: a sync that fails is the end of trust: nothing is acknowledged after it, and the daemon ends.
+
+use chorus_proto::methods::context::{Append, AppendParams, Clear, ClearParams, Save, SaveParams};
+use chorus_proto::{CallError, Client};
+use chorus_tests::chat::Chat as _;
+use chorus_tests::rng::Rng;
+use chorus_tests::strace::{Strace, permitted, threads, wait_until_quiet};
+use chorus_tests::{Daemon, Home};
+
+use super::state::{State, assert_catalog_fits_files, assert_databases_whole};
+use super::{all, sample};
+use crate::home;
+
+/// Syncs that are made to fail, counted in each thread.
+const SYNCS: u32 = 50;
+
+/// As many of them unless all are asked for.
+const SAMPLE: usize = 10;
+
+/// What the agent must hold, and what it holds if the request that failed was carried out all the same.
+#[derive(Debug, Clone, Default)]
+struct Oracle {
+    acked: State,
+    under_way: State,
+}
+
+/// One request after the other until one fails; then a few more, none of which may be acknowledged.
+fn work(client: &mut Client) -> (Oracle, CallError) {
+    let mut oracle = Oracle::default();
+    for n in 0.. {
+        let answer = step(client, n, &oracle.acked);
+        match answer {
+            (state, Ok(())) => oracle.acked = state,
+            (state, Err(error)) => {
+                oracle.under_way = state;
+                for later in n + 1..n + 4 {
+                    let (_, answer) = step(client, later, &oracle.acked);
+                    assert!(answer.is_err(), "request {later} was acknowledged after request {n} failed");
+                }
+                return (oracle, error);
+            }
+        }
+    }
+    unreachable!("a sync fails")
+}
+
+/// Request `n`: mostly an append, now and then a save or a clear.
+fn step(client: &mut Client, n: u32, before: &State) -> (State, Result<(), CallError>) {
+    let agent = Some("a".to_owned());
+    let mut after = before.clone();
+    let answer = match n % 8 {
+        3 => {
+            after = before.with_save();
+            client.call::<Save>(&SaveParams { agent, ..Default::default() }).map(drop)
+        }
+        7 => {
+            after.live.clear();
+            client.call::<Clear>(&ClearParams { agent, save: false }).map(drop)
+        }
+        _ => {
+            let text = format!("message {n}");
+            after.live.push(text.clone());
+            client.call::<Append>(&AppendParams { agent, text: Some(text), ..Default::default() }).map(drop)
+        }
+    };
+    (after, answer)
+}
+
+/// Lets sync `number` of every thread of `roles` fail.
+fn fail_at(number: u32, blocking_only: bool) {
+    let home = home();
+    let mut daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    wait_until_quiet(daemon.pid);
+    let inject = format!("inject=fsync,fdatasync:error=EIO:when={number}");
+    let struck: Vec<u32> = threads(daemon.pid)
+        .into_iter()
+        .filter(|(role, _)| !blocking_only || role == "blocking")
+        .flat_map(|(_, threads)| threads)
+        .collect();
+    let strace = Strace::attach(&home, &struck, &["-e", "trace=fsync,fdatasync", "-e", &inject]);
+    let strace = strace.expect("strace attaches");
+    let (oracle, error) = work(&mut client);
+    let at = format!("sync {number}, answered with {error}");
+    let status = daemon.wait();
+    assert!(status.code().is_some_and(|code| code != 0), "{at}: ended with {status}: {}", daemon.log());
+    drop(strace);
+    assert_restart(&home, &oracle, &at);
+}
+
+fn assert_restart(home: &Home, oracle: &Oracle, at: &str) {
+    let daemon = Daemon::start(home);
+    assert_catalog_fits_files(&daemon, home, "a");
+    let found = State::of(&mut daemon.client(), "a");
+    let allowed = [&oracle.acked, &oracle.under_way];
+    assert!(allowed.contains(&&found), "{at}: found {found:?}, {oracle:?}");
+    assert!(!daemon.log().contains("panicked"), "{at}: {}", daemon.log());
+    assert!(daemon.terminate().success(), "{at}: the next stop");
+    assert_databases_whole(home);
+}
+
+#[test]
+fn after_a_failed_sync_nothing_is_acknowledged_and_the_daemon_ends() {
+    if !permitted(&home()) {
+        return;
+    }
+    let numbers: Vec<u32> = (1..=SYNCS).collect();
+    let most = if all() { numbers.len() } else { SAMPLE };
+    for number in sample(&numbers, most, &mut Rng::new(4)) {
+        fail_at(number, false);
+    }
+}
+
+/// Syncs of session files and of their directory, which lie between those of the databases.
+#[test]
+fn a_failed_sync_of_a_session_file_ends_it_too() {
+    if !permitted(&home()) {
+        return;
+    }
+    for number in 1..=4 {
+        fail_at(number, true);
+    }
+}

@@ -1,0 +1,213 @@
+//! What must hold for any bytes: the bodies of the fuzz targets in fuzz/, and bytes that are bent at random.
+
+use std::io::{self, Cursor};
+
+use bytes::{Bytes, BytesMut};
+use chorus_proto::codec::FrameCodec;
+use chorus_proto::methods::import::ImportFormat;
+use chorus_proto::methods::{agent, context, daemon, import, session};
+use chorus_proto::{Message, Method, frame};
+use chorusd::server::examine;
+use chorusd::session::file;
+use chorusd::session::import::{About, Sink, import};
+use jiff::Timestamp;
+use tokio_util::codec::Decoder as _;
+
+use crate::rng::Rng;
+
+/// Longest frame in [`frames`]: small, so that both sides of the limit are met.
+const LIMIT: usize = 1 << 16;
+
+/// Frames come out the same however the bytes arrive, and what is only announced takes no room.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn frames(data: &[u8]) {
+    let decode = |step: usize| {
+        let (mut codec, mut incoming, mut found) = (FrameCodec::new(LIMIT), BytesMut::new(), Vec::new());
+        for piece in data.chunks(step.max(1)) {
+            incoming.extend_from_slice(piece);
+            loop {
+                match codec.decode(&mut incoming) {
+                    Ok(Some(body)) => found.push(body.to_vec()),
+                    Ok(None) => break,
+                    Err(_) => return (found, true),
+                }
+            }
+            assert!(incoming.capacity() <= 4 * data.len() + 2 * LIMIT, "{} bytes reserved", incoming.capacity());
+        }
+        (found, false)
+    };
+    let whole = decode(data.len());
+    assert_eq!(whole, decode(1), "byte by byte");
+    assert_eq!(whole, decode(7), "in pieces");
+    let (mut reader, mut body, mut found) = (Cursor::new(data), Vec::new(), Vec::new());
+    let failed = loop {
+        match frame::read(&mut reader, &mut body, LIMIT) {
+            Ok(true) => found.push(body.clone()),
+            Ok(false) => break false,
+            Err(e) => break e.kind() == io::ErrorKind::InvalidData,
+        }
+    };
+    assert_eq!(whole, (found, failed), "the blocking reader");
+}
+
+/// A request is taken or refused with a code of JSON-RPC, and so are its parameters, whatever method they are for.
+///
+/// # Panics
+/// Where it is refused with anything else.
+pub fn requests(data: &[u8]) {
+    let request = match examine(data) {
+        Ok(request) => request,
+        Err(error) => {
+            assert!([-32700, -32600, -32000].contains(&error.code), "{error:?}");
+            return;
+        }
+    };
+    let params = request.params.map_or("{}", |params| params.get());
+    fn read<M: Method>(params: &str) {
+        if let Ok(params) = serde_json::from_str::<M::Params>(params) {
+            let written = serde_json::to_string(&params).expect("what was read can be written");
+            serde_json::from_str::<M::Params>(&written).expect("and be read again");
+        }
+    }
+    read::<daemon::Hello>(params);
+    read::<daemon::Status>(params);
+    read::<agent::Init>(params);
+    read::<agent::Destroy>(params);
+    read::<agent::Config>(params);
+    read::<context::Append>(params);
+    read::<context::Show>(params);
+    read::<context::Save>(params);
+    read::<context::History>(params);
+    read::<context::Restore>(params);
+    read::<session::Get>(params);
+    read::<import::Begin>(params);
+    read::<import::Add>(params);
+}
+
+/// A session file is refused with a reason, or read; then it can be written, and read again as the same session.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn session_file(data: &[u8]) {
+    let read = match file::parse(&Bytes::copy_from_slice(data)) {
+        Ok(read) => read,
+        Err(reason) => {
+            assert!(!reason.to_string().is_empty());
+            return;
+        }
+    };
+    assert_eq!(read.header.message_count, read.messages.len() as u64);
+    let mut out = Vec::new();
+    file::write_header(&mut out, &read.header).expect("memory takes it");
+    for (index, message) in read.messages.iter().enumerate() {
+        assert!(!message.json().contains(&b'\n'), "a message on several lines");
+        file::write_message(&mut out, message.json(), index == 0).expect("memory takes it");
+    }
+    file::write_end(&mut out).expect("memory takes it");
+    let again = file::parse(&Bytes::from(out)).expect("what was written can be read");
+    assert_eq!(again.sha256, read.sha256);
+    let value = |header| serde_json::to_value(header).expect("serialises");
+    assert_eq!(value(&again.header), value(&read.header));
+}
+
+/// Holds an import to the order of its calls.
+#[derive(Debug, Default)]
+struct Strict {
+    open: bool,
+    messages: usize,
+}
+
+impl Sink for Strict {
+    fn begin(&mut self) -> io::Result<()> {
+        assert!(!std::mem::replace(&mut self.open, true), "a session begins inside another");
+        Ok(())
+    }
+
+    fn message(&mut self, message: &Message, json: &[u8]) -> io::Result<()> {
+        assert!(self.open, "a message of no session");
+        assert!(!json.contains(&b'\n'), "a message on several lines");
+        let again: Message = serde_json::from_slice(json).expect("the serialised form is a message");
+        assert_eq!((&again.id, &again.content), (&message.id, &message.content));
+        self.messages += 1;
+        Ok(())
+    }
+
+    fn end(&mut self, _about: About) -> io::Result<()> {
+        assert!(std::mem::take(&mut self.open), "an end without a beginning");
+        Ok(())
+    }
+
+    fn skip(&mut self, _line: u64, reason: String) {
+        assert!(!reason.is_empty());
+    }
+}
+
+/// A transcript comes in as whole sessions of whole messages, or is refused; in every format, meant or not.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn transcript(data: &[u8]) {
+    for format in [ImportFormat::Auto, ImportFormat::Chorus, ImportFormat::ClaudeCode, ImportFormat::Openai] {
+        let (mut sink, mut count) = (Strict::default(), 0_u32);
+        let mut new_id = || {
+            count += 1;
+            count.to_string()
+        };
+        let taken = import(&mut Cursor::new(data), format, Timestamp::UNIX_EPOCH, &mut new_id, &mut sink);
+        if taken.is_ok() {
+            assert!(!sink.open && sink.messages > 0, "{format:?}: taken, and not whole");
+        }
+    }
+}
+
+/// Bytes that mean something in JSON, so that what is bent gets further than the first brace.
+const WORDS: [&[u8]; 16] = [
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b"\"",
+    b"\\",
+    b",",
+    b"\n",
+    b"null",
+    b"-1",
+    b"1e999",
+    b"\\ud800",
+    b"\xff",
+    b"\0\0\0\x05",
+    b"\xff\xff\xff\xff",
+    b"18446744073709551616",
+];
+
+/// `seed`, bent in up to five places.
+///
+/// # Panics
+/// Where `seed` is empty.
+pub fn bend(seed: &[u8], rng: &mut Rng) -> Vec<u8> {
+    let mut bytes = seed.to_vec();
+    for _ in 0..=rng.below(4) {
+        let at = rng.below(bytes.len() as u64) as usize;
+        match rng.below(6) {
+            0 => bytes[at] = rng.word() as u8,
+            1 if bytes.len() > 1 => _ = bytes.remove(at),
+            2 if rng.below(4) == 0 => bytes.truncate(at + 1),
+            3 => _ = bytes.splice(at..at, WORDS[rng.below(WORDS.len() as u64) as usize].iter().copied()).count(),
+            4 => {
+                let end = (at + rng.below(40) as usize).min(bytes.len());
+                if end - at < bytes.len() {
+                    bytes.drain(at..end);
+                }
+            }
+            _ => {
+                let end = (at + rng.below(40) as usize).min(bytes.len());
+                let piece = bytes[at..end].to_vec();
+                let to = rng.below(bytes.len() as u64) as usize;
+                _ = bytes.splice(to..to, piece).count();
+            }
+        }
+    }
+    bytes
+}
