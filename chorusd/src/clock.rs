@@ -1,31 +1,65 @@
 //! Where the time comes from, so that tests can bring their own.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use jiff::{Timestamp, Unit};
+use rustix::time::{
+    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime, timerfd_create,
+    timerfd_settime,
+};
+use tokio::io::unix::AsyncFd;
+
+/// Nanoseconds of a clock that never jumps and that goes on while the machine sleeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticks(pub i64);
+
+impl Ticks {
+    /// So much later.
+    #[must_use]
+    pub fn after(self, wait: Duration) -> Self {
+        Self(self.0.saturating_add(i64::try_from(wait.as_nanos()).unwrap_or(i64::MAX)))
+    }
+}
+
+/// A source of time.
+pub trait Time: Send + Sync {
+    /// The time of day.
+    fn now(&self) -> Timestamp;
+    /// The clock that counts sleep.
+    fn ticks(&self) -> Ticks;
+    /// Waits until that clock says `at`; may end early.
+    fn sleep_until(&self, at: Ticks) -> BoxFuture<'_, ()>;
+}
 
 /// Tells the time.
 #[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
+pub struct Clock(Arc<dyn Time>);
 
 impl Clock {
-    /// The machine's clock, in whole milliseconds.
+    /// The machine's clocks; times of day in whole milliseconds.
     #[must_use]
     pub fn system() -> Self {
-        Self(Arc::new(|| {
-            let now = Timestamp::now();
-            now.round(Unit::Millisecond).unwrap_or(now)
-        }))
+        Self::new(System)
     }
 
-    /// What `tell` says.
-    pub fn from_fn(tell: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
-        Self(Arc::new(tell))
+    pub fn new(time: impl Time + 'static) -> Self {
+        Self(Arc::new(time))
     }
 
     #[must_use]
     pub fn now(&self) -> Timestamp {
-        (self.0)()
+        self.0.now()
+    }
+
+    #[must_use]
+    pub fn ticks(&self) -> Ticks {
+        self.0.ticks()
+    }
+
+    pub async fn sleep_until(&self, at: Ticks) {
+        self.0.sleep_until(at).await;
     }
 }
 
@@ -33,4 +67,41 @@ impl std::fmt::Debug for Clock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Clock")
     }
+}
+
+struct System;
+
+impl Time for System {
+    fn now(&self) -> Timestamp {
+        let now = Timestamp::now();
+        now.round(Unit::Millisecond).unwrap_or(now)
+    }
+
+    fn ticks(&self) -> Ticks {
+        let now = clock_gettime(ClockId::Boottime);
+        Ticks(now.tv_sec * 1_000_000_000 + now.tv_nsec)
+    }
+
+    fn sleep_until(&self, at: Ticks) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            // The runtime's own timers stand still while the machine sleeps.
+            if wake_at(at).await.is_err() {
+                let left = u64::try_from(at.0.saturating_sub(self.ticks().0)).unwrap_or(0);
+                tokio::time::sleep(Duration::from_nanos(left)).await;
+            }
+        })
+    }
+}
+
+async fn wake_at(at: Ticks) -> std::io::Result<()> {
+    let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
+    // All zeroes would disarm it.
+    let at = at.0.max(1);
+    let it_value = Timespec { tv_sec: at / 1_000_000_000, tv_nsec: at % 1_000_000_000 };
+    let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };
+    timerfd_settime(&timer, TimerfdTimerFlags::ABSTIME, &Itimerspec { it_interval, it_value })?;
+    #[expect(deprecated, reason = "sound for a descriptor that it owns; what replaces it is unsafe code")]
+    let timer = AsyncFd::new(timer)?;
+    let _ready = timer.readable().await?;
+    Ok(())
 }

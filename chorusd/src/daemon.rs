@@ -4,10 +4,11 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use chorus_proto::Trigger;
 use chorus_proto::methods::doctor::{DoctorParams, DoctorResult};
 use chorus_proto::paths::Places;
+use chorus_proto::{EventType, Trigger};
 use futures_util::StreamExt as _;
+use serde_json::json;
 use tokio::time::{Instant as Moment, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -15,6 +16,7 @@ use uuid::Uuid;
 
 use crate::agent::directory::Directory;
 use crate::agent::event::Verb;
+use crate::agent::idle;
 use crate::agent::registry::Registry;
 use crate::clock::Clock;
 use crate::config::agent::AgentConfig;
@@ -189,6 +191,8 @@ impl Daemon {
             let ops = self.ops.clone();
             self.tasks.spawn(service::feed(limit, move || ops.store.journal.pulse()));
         }
+        self.ops.registry.arm();
+        self.tasks.spawn(idle::run(self.ops.registry.clone(), stop.clone()));
         self.tasks.spawn(maintain(self.ops.clone()));
         tokio::select! {
             signal = signals.next() => tracing::info!(signal, "stopping"),
@@ -197,6 +201,7 @@ impl Daemon {
         }
         service::stopping("saving every conversation");
         let deadline = Moment::now() + self.ops.config.stop_timeout;
+        self.ops.registry.tell(EventType::DaemonStopping, None, json!({}));
         stop.cancel();
         let orderly = async {
             let _ = accepting.await;

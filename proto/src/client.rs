@@ -85,6 +85,22 @@ impl Client {
         self.stream.set_send_timeout(timeout)
     }
 
+    /// Waits for the next notification: its method and its `params`.
+    ///
+    /// # Errors
+    /// [`CallError::Io`] with [`io::ErrorKind::UnexpectedEof`] when the daemon goes away.
+    pub fn next_notification(&mut self) -> Result<(String, Box<RawValue>), CallError> {
+        loop {
+            if !frame::read(&mut &self.stream, &mut self.body, MAX_FRAME)? {
+                return Err(CallError::Io(io::ErrorKind::UnexpectedEof.into()));
+            }
+            let incoming: Incoming<'_> = serde_json::from_slice(&self.body)?;
+            if let (Some(method), Some(params)) = (incoming.method, incoming.params) {
+                return Ok((method.into_owned(), params.to_owned()));
+            }
+        }
+    }
+
     /// Calls `M` and returns its result.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ pub mod client_async;
 #[cfg(feature = "async")]
 pub mod codec;
 pub mod error;
+pub mod event;
 pub mod frame;
 pub mod message;
 pub mod methods;
@@ -22,6 +23,7 @@ pub mod working_set;
 pub use agent::{Agent, AgentState, AgentStatus, ContextInfo, SessionRef};
 pub use client::{CallError, Client};
 pub use error::{ErrorData, ErrorKind, RpcError};
+pub use event::{Event, EventType};
 pub use message::{Attachment, Author, Message, NewMessage, Role, Source, SourceKind, ToolCall, Usage};
 pub use methods::Method;
 pub use session::{Session, SessionHeader, SummarySource, TokenPair, Trigger};

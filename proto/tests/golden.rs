@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use chorus_proto::methods::{agent, context, daemon, doctor, import, session};
+use chorus_proto::methods::{agent, context, daemon, doctor, events, import, session};
 use chorus_proto::rpc::{Incoming, Progress, Request, RequestOut, VERSION};
 use chorus_proto::{ErrorKind, Message, Method, NewMessage, RpcError, SessionHeader, frame};
 use serde::Serialize;
@@ -44,6 +44,11 @@ fn methods() -> Vec<Entry> {
         entry::<context::Clear>(),
         entry::<context::History>(),
         entry::<context::Restore>(),
+        entry::<context::Rewind>(),
+        entry::<context::Pin>(),
+        entry::<context::Unpin>(),
+        entry::<events::List>(),
+        entry::<events::Subscribe>(),
         entry::<session::Get>(),
         entry::<import::Begin>(),
         entry::<import::Add>(),

@@ -1,7 +1,7 @@
 //! Short words for what nearly every test does with a client.
 
-use chorus_proto::methods::{agent, context, session};
-use chorus_proto::{CallError, Client, ErrorKind, Message, NewMessage, Role, Session};
+use chorus_proto::methods::{agent, context, daemon, session};
+use chorus_proto::{Agent, CallError, Client, ErrorKind, Message, NewMessage, Role, Session};
 
 /// A client with verbs; each panics where the daemon refuses.
 pub trait Chat {
@@ -10,6 +10,8 @@ pub trait Chat {
     fn append_all(&mut self, agent: &str, messages: Vec<NewMessage>) -> u64;
     fn texts(&mut self, agent: &str) -> Vec<String>;
     fn shown(&mut self, agent: &str) -> Vec<Message>;
+    fn pins(&mut self, agent: &str) -> Vec<String>;
+    fn status_of(&mut self, agent: &str) -> Agent;
     fn save(&mut self, agent: &str, description: &str) -> Session;
     fn history(&mut self, agent: &str) -> Vec<Session>;
     fn session(&mut self, agent: &str, selector: &str) -> (Session, Vec<Message>);
@@ -46,6 +48,17 @@ impl Chat for Client {
             offset = page.next;
         }
         all
+    }
+
+    fn pins(&mut self, agent: &str) -> Vec<String> {
+        let params = context::ShowParams { agent: Some(agent.into()), ..Default::default() };
+        let shown = self.call::<context::Show>(&params).expect("context.show");
+        shown.working_set.pinned_facts.into_iter().map(|fact| fact.text).collect()
+    }
+
+    fn status_of(&mut self, agent: &str) -> Agent {
+        let params = daemon::StatusParams { agent: Some(agent.into()) };
+        self.call::<daemon::Status>(&params).expect("status").agents.pop().expect("the agent")
     }
 
     fn save(&mut self, agent: &str, description: &str) -> Session {

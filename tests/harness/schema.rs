@@ -1,6 +1,7 @@
 //! The JSON Schema of the protocol, generated from the wire types.
 
-use chorus_proto::methods::{agent, context, daemon, doctor, import, session};
+use chorus_proto::event::{Event, Lagged};
+use chorus_proto::methods::{agent, context, daemon, doctor, events, import, session};
 use chorus_proto::rpc::Progress;
 use chorus_proto::{Message, Method, PROTOCOL, RpcError, SessionHeader};
 use schemars::generate::SchemaSettings;
@@ -51,12 +52,19 @@ pub fn document() -> Value {
     all.add::<context::Clear>();
     all.add::<context::History>();
     all.add::<context::Restore>();
+    all.add::<context::Rewind>();
+    all.add::<context::Pin>();
+    all.add::<context::Unpin>();
+    all.add::<events::List>();
+    all.add::<events::Subscribe>();
     all.add::<session::Get>();
     all.add::<import::Begin>();
     all.add::<import::Add>();
     all.add::<import::Commit>();
     let error = RpcError::json_schema(&mut all.answers);
     let progress = Progress::json_schema(&mut all.answers);
+    let event = Event::json_schema(&mut all.answers);
+    let lagged = Lagged::json_schema(&mut all.answers);
     let message = Message::json_schema(&mut all.answers);
     let header = SessionHeader::json_schema(&mut all.answers);
 
@@ -72,6 +80,8 @@ pub fn document() -> Value {
         "methods": all.methods,
         "error": error,
         "progress": progress,
+        "event": event,
+        "lagged": lagged,
         "message": message,
         "session_header": header,
         "$defs": defs,

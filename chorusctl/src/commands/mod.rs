@@ -11,6 +11,7 @@ pub mod context;
 pub mod daemon;
 pub mod describe;
 pub mod doctor;
+pub mod events;
 pub mod man;
 pub mod session;
 pub mod status;
@@ -29,6 +30,8 @@ pub enum Command {
     Session(session::Args),
     /// Show the daemon and its agents
     Status(status::Args),
+    /// Show what happened, and follow it
+    Events(events::Args),
     /// Start, stop and watch the daemon
     Daemon(daemon::Args),
     /// See the whole story in ten seconds, in a home of its own
@@ -51,6 +54,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Failure> {
         Command::Context(args) => context::run(args, app),
         Command::Session(args) => session::run(args, app),
         Command::Status(args) => status::run(args, app),
+        Command::Events(args) => events::run(args, app),
         Command::Daemon(args) => daemon::run(args, app),
         Command::Tour(args) => tour::run(args, app),
         Command::Doctor(args) => doctor::run(&args, app),

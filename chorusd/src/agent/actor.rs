@@ -3,19 +3,21 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
+use chorus_proto::WorkingSet;
 use futures_util::StreamExt as _;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::{FuturesOrdered, FuturesUnordered};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
-use super::effect::{Append, Effect};
-use super::event::{Event, Journalled, Reply, Request, RequestId, Verb};
+use super::effect::{Append, Beginning, Change, Effect, What};
+use super::event::{Asked, Event, Journalled, Reply, Request, RequestId, Verb};
 use super::registry::Registry;
 use super::state::State;
-use super::{Facts, load, save};
+use super::{Facts, load, notice, save};
 use crate::failure::{Failure, Result};
-use crate::store::journal::{self, Head, NewHead};
+use crate::store::journal::{self, ChangeRecord, Head, NewHead};
 
 /// A request on its way to an actor.
 #[derive(Debug)]
@@ -37,6 +39,8 @@ pub struct Answer {
 #[derive(Debug)]
 pub struct Actor {
     agent: Uuid,
+    /// Of the agent when the last request came.
+    name: String,
     state: State,
     mailbox: mpsc::Receiver<Letter>,
     registry: Arc<Registry>,
@@ -52,6 +56,7 @@ impl Actor {
     pub fn new(agent: Uuid, mailbox: mpsc::Receiver<Letter>, registry: Arc<Registry>) -> Self {
         Self {
             agent,
+            name: String::new(),
             state: State::default(),
             mailbox,
             registry,
@@ -98,7 +103,9 @@ impl Actor {
         self.replies.insert(id, letter.reply);
         let now = self.registry.clock.now();
         let fresh = self.registry.store.journal.reserve();
-        self.step(Event::Request(Box::new(Request { id, facts, now, fresh, verb: letter.verb })));
+        self.name.clone_from(&facts.name);
+        let asked = Asked { id, facts, now, fresh };
+        self.step(Event::Request(Box::new(Request { asked, verb: letter.verb })));
     }
 
     fn step(&mut self, event: Event) {
@@ -137,15 +144,10 @@ impl Actor {
                 };
                 self.work.push(ended.boxed());
             }
-            Effect::Replace { old, new, session, totals } => {
+            Effect::Replace { old, new, session, totals, working_set } => {
                 let context = new.context;
-                let head = NewHead {
-                    agent: new.agent,
-                    started_at: new.started_at,
-                    idle_deadline_at: new.idle_deadline_at,
-                    parent: new.parent,
-                };
-                let replaced = store.journal.replace(old, context, head, session, totals);
+                let head = to_head(&new);
+                let replaced = store.journal.replace(old, context, head, session, totals, Some(json_of(&working_set)));
                 let registry = self.registry.clone();
                 let replaced = async move {
                     let result = replaced.await;
@@ -156,9 +158,20 @@ impl Actor {
                 };
                 self.work.push(replaced.boxed());
             }
-            Effect::Materialise { context, messages } => {
-                let done = store.journal.materialise(context, messages);
+            Effect::Materialise { context, messages, working_set } => {
+                let done = store.journal.materialise(context, messages, Some(json_of(&working_set)));
                 self.work.push(done.map(Event::Materialised).boxed());
+            }
+            Effect::Change(change) => {
+                let done = store.journal.change(to_change(*change));
+                self.work.push(done.map(Event::Changed).boxed());
+            }
+            // Queued by the call; a deadline that is lost in a crash is only an older one.
+            Effect::Deadline { context, deadline } => drop(store.journal.set_deadline(context, deadline)),
+            Effect::Tell(kind, data) => self.registry.tell(kind, Some(self.name.clone()), data),
+            Effect::IdleNotice { session, written, timeout } => {
+                let (registry, name) = (self.registry.clone(), self.name.clone());
+                self.registry.spawn(async move { notice::tell(&registry, name, session, written, timeout).await });
             }
             Effect::Reply(request, result) => self.reply(request, result),
         }
@@ -177,16 +190,42 @@ impl Actor {
     }
 }
 
+fn json_of(working_set: &WorkingSet) -> Bytes {
+    // Texts and numbers: always serialises.
+    serde_json::to_vec(working_set).unwrap_or_default().into()
+}
+
+fn to_change(change: Change) -> journal::Change {
+    journal::Change {
+        context: change.begin.context,
+        begin: to_head(&change.begin),
+        number: change.number,
+        record: match change.what {
+            What::WorkingSet(set) => ChangeRecord::WorkingSet(json_of(&set)),
+            What::Rewind { keep, saved } => ChangeRecord::Rewind { keep, saved },
+            What::Unrewind => ChangeRecord::Unrewind,
+        },
+        totals: change.totals,
+        saved: change.saved,
+        deadline: change.deadline,
+    }
+}
+
+fn to_head(begin: &Beginning) -> NewHead {
+    NewHead {
+        agent: begin.agent,
+        started_at: begin.started_at,
+        idle_deadline_at: begin.idle_deadline_at,
+        parent: begin.parent,
+    }
+}
+
 fn to_journal(append: Append) -> journal::Append {
     journal::Append {
         agent: append.begin.agent,
+        agent_name: append.agent_name,
         context: append.begin.context,
-        begin: NewHead {
-            agent: append.begin.agent,
-            started_at: append.begin.started_at,
-            idle_deadline_at: append.begin.idle_deadline_at,
-            parent: append.begin.parent,
-        },
+        begin: to_head(&append.begin),
         first: append.first,
         messages: append.messages,
         at: append.at,

@@ -1,6 +1,6 @@
 //! The live conversation of an agent.
 
-use chorus_proto::ContextInfo;
+use chorus_proto::{ContextInfo, Item, ItemSource, Role, WorkingSet};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -22,6 +22,17 @@ pub struct Context {
     pub saved_session: Option<Uuid>,
     /// The session that the journal refers to instead of holding its messages.
     pub base_session: Option<Uuid>,
+    pub working_set: WorkingSet,
+    /// What rewinds took out, the last one at the end.
+    pub rewound: Vec<Rewound>,
+}
+
+/// Messages that a rewind took out.
+#[derive(Debug, Clone)]
+pub struct Rewound {
+    pub messages: Vec<Stored>,
+    /// `saved` before.
+    pub saved: u64,
 }
 
 /// Which messages a page is made of.
@@ -52,6 +63,34 @@ impl Context {
         self.messages.extend(messages);
         self.last_activity_at = at;
         self.idle_deadline_at = deadline;
+        // There is no way back over what was said since.
+        self.rewound.clear();
+    }
+
+    /// Where a rewind of `turns` user turns cuts: the index of the user message that the first of them begins with.
+    #[must_use]
+    pub fn turn_start(&self, turns: u64) -> Option<usize> {
+        let nth = usize::try_from(turns.checked_sub(1)?).ok()?;
+        let users = self.messages.iter().enumerate().rev().filter(|(_, message)| message.role() == Role::User);
+        users.map(|(index, _)| index).nth(nth)
+    }
+
+    /// Keeps only the first `keep` messages; [`Context::unrewind`] brings the others back.
+    pub fn rewind(&mut self, keep: usize) {
+        let messages = self.messages.split_off(keep.min(self.messages.len()));
+        self.totals = Totals::of(&self.messages);
+        self.rewound.push(Rewound { messages, saved: self.saved });
+        // What follows is not what the session holds after this point.
+        self.saved = self.saved.min(self.totals.messages);
+    }
+
+    /// Takes the last rewind back; false where there is none.
+    pub fn unrewind(&mut self) -> bool {
+        let Some(rewound) = self.rewound.pop() else { return false };
+        self.messages.extend(rewound.messages);
+        self.totals = Totals::of(&self.messages);
+        self.saved = rewound.saved;
+        true
     }
 
     /// The context in numbers.
@@ -99,7 +138,7 @@ pub fn whole_calls(messages: &[Stored], at: usize) -> usize {
     let at = at.min(messages.len());
     // Walk back over the results that end the cut to the message that made the calls.
     let mut start = at;
-    while start > 0 && messages[start - 1].role() == chorus_proto::Role::ToolResult {
+    while start > 0 && messages[start - 1].role() == Role::ToolResult {
         start -= 1;
     }
     let Some(caller) = start.checked_sub(1).and_then(|i| messages[i].to_message().ok()) else {
@@ -107,4 +146,12 @@ pub fn whole_calls(messages: &[Stored], at: usize) -> usize {
     };
     let answered: Vec<String> = messages[start..at].iter().filter_map(|m| m.to_message().ok()?.tool_call_id).collect();
     if caller.tool_calls.iter().all(|call| answered.contains(&call.id)) { at } else { start - 1 }
+}
+
+/// The working set with one more fact pinned by hand.
+#[must_use]
+pub fn pinned(set: &WorkingSet, id: String, text: String) -> WorkingSet {
+    let mut set = set.clone();
+    set.pinned_facts.push(Item { id, text, source: ItemSource::Hand, message_id: None });
+    set
 }

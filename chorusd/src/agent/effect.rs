@@ -1,9 +1,11 @@
 //! What the state machine wants done.
 
+use core::time::Duration;
 use std::sync::Arc;
 
-use chorus_proto::Trigger;
+use chorus_proto::{EventType, Session, Trigger, WorkingSet};
 use jiff::Timestamp;
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::Facts;
@@ -11,7 +13,7 @@ use super::event::{Reply, RequestId};
 use crate::failure::Result;
 use crate::message::{ContextNo, Stored, Totals};
 
-/// Something to do; each but [`Effect::Reply`] comes back as the event of the same name.
+/// Something to do; what is waited for comes back as an event.
 #[derive(Debug)]
 pub enum Effect {
     /// Journal messages. Appends end in the order in which they began.
@@ -26,11 +28,28 @@ pub enum Effect {
         new: Box<Beginning>,
         session: Uuid,
         totals: Totals,
+        working_set: Box<WorkingSet>,
     },
     /// Journal the messages themselves instead of the reference.
     Materialise {
         context: ContextNo,
         messages: Vec<Stored>,
+        working_set: Box<WorkingSet>,
+    },
+    /// Journal a change that is no message.
+    Change(Box<Change>),
+    /// Journal another deadline; nobody waits for it.
+    Deadline {
+        context: ContextNo,
+        deadline: Option<Timestamp>,
+    },
+    /// Tell observers; nobody waits for it.
+    Tell(EventType, Value),
+    /// Tell people that an idle context was put away, and as which session; nobody waits for it.
+    IdleNotice {
+        session: Uuid,
+        written: Option<Box<Session>>,
+        timeout: Duration,
     },
     Reply(RequestId, Result<Reply>),
 }
@@ -50,12 +69,34 @@ pub struct Beginning {
 pub struct Append {
     /// Made where the journal does not have it yet.
     pub begin: Beginning,
+    pub agent_name: String,
     /// Number of the first record.
     pub first: u32,
     pub messages: Vec<Stored>,
     pub at: Timestamp,
     pub deadline: Option<Timestamp>,
     pub key: Option<String>,
+}
+
+/// A change that is no message, with what holds afterwards.
+#[derive(Debug)]
+pub struct Change {
+    /// Made where the journal does not have it yet.
+    pub begin: Beginning,
+    /// Number of the record.
+    pub number: u32,
+    pub what: What,
+    pub totals: Totals,
+    pub saved: u64,
+    pub deadline: Option<Timestamp>,
+}
+
+/// What changes.
+#[derive(Debug, Clone)]
+pub enum What {
+    WorkingSet(Box<WorkingSet>),
+    Rewind { keep: u64, saved: u64 },
+    Unrewind,
 }
 
 /// A session before it is written.
@@ -71,4 +112,5 @@ pub struct Draft {
     pub parent: Option<Uuid>,
     pub messages: Vec<Stored>,
     pub totals: Totals,
+    pub working_set: WorkingSet,
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chorus_proto::methods::context::{AppendResult, ClearResult};
-use chorus_proto::{ContextInfo, Session, Trigger};
+use chorus_proto::{ContextInfo, Session, Trigger, WorkingSet};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -35,12 +35,32 @@ pub enum Verb {
     Clear {
         save: bool,
     },
-    Restore(Restore),
+    Restore(Box<Restore>),
     /// Saves what no session holds; `end` clears afterwards.
     PutAway {
         trigger: Trigger,
         end: bool,
     },
+    /// The deadline of the context has come: saves what no session holds, and clears.
+    Idle {
+        deadline: Timestamp,
+    },
+    /// Another idle timeout holds from now on.
+    Retime,
+    Pin {
+        id: String,
+        text: String,
+    },
+    /// Takes out the `number`th pinned fact, counted from 1.
+    Unpin {
+        number: u64,
+    },
+    /// Drops the last user turns from the context.
+    Rewind {
+        turns: u64,
+    },
+    /// Brings back what the last rewind dropped.
+    Unrewind,
     /// Stops referring to this session: it is about to go.
     Materialise(Uuid),
     /// Keeps everything else out until the reply is dropped.
@@ -51,7 +71,9 @@ pub enum Verb {
 #[derive(Debug)]
 pub struct Restore {
     pub session: Uuid,
+    pub session_id: String,
     pub messages: Vec<Stored>,
+    pub working_set: WorkingSet,
     /// Drop unsaved messages instead of saving them first.
     pub discard: bool,
 }
@@ -59,12 +81,18 @@ pub struct Restore {
 /// A request as the state machine sees it.
 #[derive(Debug)]
 pub struct Request {
+    pub asked: Asked,
+    pub verb: Verb,
+}
+
+/// What comes with every request.
+#[derive(Debug)]
+pub struct Asked {
     pub id: RequestId,
     pub facts: Arc<Facts>,
     pub now: Timestamp,
     /// A number for a context that may have to begin.
     pub fresh: ContextNo,
-    pub verb: Verb,
 }
 
 /// What became of messages on their way into the journal.
@@ -85,6 +113,7 @@ pub enum Event {
     Ended(Result<()>),
     Replaced(Result<()>),
     Materialised(Result<()>),
+    Changed(Result<()>),
     Released,
 }
 
@@ -92,11 +121,29 @@ pub enum Event {
 #[derive(Debug)]
 pub enum Reply {
     Appended(AppendResult),
-    Page { messages: Vec<Stored>, info: Option<ContextInfo>, next: Option<u64> },
-    Saved { session: Box<Session>, cleared: bool },
+    Page {
+        messages: Vec<Stored>,
+        working_set: Box<WorkingSet>,
+        info: Option<ContextInfo>,
+        next: Option<u64>,
+    },
+    Saved {
+        session: Box<Session>,
+        cleared: bool,
+    },
     Cleared(Box<ClearResult>),
-    Restored { messages: u64, saved_first: Option<Box<Session>> },
+    Restored {
+        messages: u64,
+        saved_first: Option<Box<Session>>,
+    },
     PutAway(Option<Box<Session>>),
     Materialised,
+    Pinned(Box<WorkingSet>),
+    /// Messages that went or came back, and how many there are now.
+    Rewound {
+        moved: u64,
+        messages: u64,
+    },
+    Done,
     Held,
 }

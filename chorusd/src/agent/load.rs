@@ -1,5 +1,6 @@
 //! Reading a live context back from the journal.
 
+use chorus_proto::WorkingSet;
 use uuid::Uuid;
 
 use super::context::Context;
@@ -13,12 +14,7 @@ use crate::store::{Store, session_files};
 /// context only be cleared or replaced; the journal keeps it.
 pub async fn state(store: &Store, home: &std::path::Path, head: &Head) -> State {
     match body(store, home, head).await {
-        Ok((messages, next_record)) => {
-            let mut context = context(head);
-            context.totals = Totals::of(&messages);
-            context.messages = messages;
-            State::recovered(context, next_record)
-        }
+        Ok((context, next_record)) => State::recovered(context, next_record),
         Err(failure) => {
             tracing::error!(agent = %head.agent, %failure, "a live context cannot be read back");
             State::broken(context(head), failure)
@@ -38,19 +34,38 @@ fn context(head: &Head) -> Context {
         saved: head.saved_messages,
         saved_session: head.saved_session,
         base_session: head.base_session,
+        working_set: WorkingSet::default(),
+        rewound: Vec::new(),
     }
 }
 
-async fn body(store: &Store, home: &std::path::Path, head: &Head) -> Result<(Vec<Stored>, u32)> {
+async fn body(store: &Store, home: &std::path::Path, head: &Head) -> Result<(Context, u32)> {
     let records = store.journal.records(head.context).await?;
     let next_record = records.last().map_or(0, |(number, _)| number + 1);
-    let mut messages = Vec::with_capacity(usize::try_from(head.totals.messages).unwrap_or(0).min(1 << 20));
+    let mut context = context(head);
+    context.messages.reserve(usize::try_from(head.totals.messages).unwrap_or(0).min(1 << 20));
     for (_, entry) in records {
+        let messages = &mut context.messages;
         match entry {
-            Entry::Message(message) => messages.push(message),
+            Entry::Message(message) => {
+                messages.push(message);
+                context.rewound.clear();
+            }
             Entry::Session { id, messages: count } => messages.extend(of_session(store, home, id, count).await?),
+            Entry::WorkingSet(set) => context.working_set = set,
+            Entry::Rewind { keep, saved } => {
+                context.saved = saved;
+                context.rewind(usize::try_from(keep).unwrap_or(usize::MAX));
+            }
+            Entry::Unrewind => {
+                context.unrewind();
+            }
         }
     }
+    // The head knows what is saved; a rewind that was replayed saw today's number.
+    context.saved = head.saved_messages;
+    context.totals = Totals::of(&context.messages);
+    let messages = &context.messages;
     if messages.len() as u64 != head.totals.messages {
         return Err(crate::store::journal::unreadable(format_args!(
             "{} messages were expected and {} found",
@@ -58,7 +73,7 @@ async fn body(store: &Store, home: &std::path::Path, head: &Head) -> Result<(Vec
             messages.len()
         )));
     }
-    Ok((messages, next_record))
+    Ok((context, next_record))
 }
 
 async fn of_session(store: &Store, home: &std::path::Path, id: Uuid, count: u64) -> Result<Vec<Stored>> {

@@ -2,11 +2,14 @@
 //! registry finds the actor or starts it ([`registry`]). An agent without a context has no actor: it costs a row.
 
 pub mod actor;
+mod changes;
 pub mod context;
 pub mod directory;
 pub mod effect;
 pub mod event;
+pub mod idle;
 mod load;
+mod notice;
 pub mod registry;
 pub mod save;
 pub mod state;

@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use chorus_proto::ContextInfo;
+use chorus_proto::{ContextInfo, EventType};
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -14,11 +16,12 @@ use super::actor::{Actor, Answer, Letter};
 use super::context::Context;
 use super::directory::Directory;
 use super::event::Verb;
+use super::idle::{GRACE, IdleTimers};
 use crate::clock::Clock;
 use crate::failure::{Failure, Result};
 use crate::message::ContextNo;
 use crate::store::Store;
-use crate::store::journal::Head;
+use crate::store::journal::{Head, NewEvent};
 
 /// Requests that may wait for one agent; more are `busy`.
 const MAILBOX: usize = 256;
@@ -29,6 +32,7 @@ pub struct Registry {
     pub directory: Arc<Directory>,
     pub clock: Clock,
     pub home: PathBuf,
+    pub idle: IdleTimers,
     tasks: TaskTracker,
     inner: Mutex<Inner>,
 }
@@ -59,7 +63,30 @@ impl Registry {
     ) -> Arc<Self> {
         let live = heads.into_iter().map(|head| (head.agent, head)).collect();
         let inner = Mutex::new(Inner { actors: HashMap::new(), live });
-        Arc::new(Self { store, directory, clock, home, tasks, inner })
+        Arc::new(Self { store, directory, clock, home, idle: IdleTimers::default(), tasks, inner })
+    }
+
+    /// Sets the timers of the contexts that a start found: each has at least its grace left.
+    pub fn arm(&self) {
+        let now = self.clock.now();
+        for head in self.inner().live.values() {
+            let timeout = self.directory.by_id(head.agent).and_then(|entry| entry.facts.idle_timeout);
+            if let (Some(deadline), Some(timeout)) = (head.idle_deadline_at, timeout) {
+                let left = Duration::try_from(deadline.duration_since(now)).unwrap_or_default();
+                // A clock that was set back must not leave more than there was.
+                self.idle.set_in(head.agent, deadline, left.min(timeout).max(GRACE.min(timeout)), &self.clock);
+            }
+        }
+    }
+
+    /// Runs `task` beside the requests.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(task);
+    }
+
+    /// Tells observers what happened; nobody waits for it.
+    pub fn tell(&self, kind: EventType, agent: Option<String>, data: Value) {
+        drop(self.store.journal.emit(vec![NewEvent { at: self.clock.now(), kind, agent, data }]));
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -109,12 +136,14 @@ impl Registry {
         }
         inner.actors.remove(&agent);
         inner.live.remove(&agent);
+        self.idle.set(agent, None, &self.clock);
         true
     }
 
     /// Notes an agent's context in numbers.
     pub(super) fn publish(&self, agent: Uuid, context: Option<&Context>) {
         let mut inner = self.inner();
+        self.idle.set(agent, context.and_then(|context| context.idle_deadline_at), &self.clock);
         match context {
             Some(context) => {
                 inner.live.insert(agent, head(agent, context));

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use chorus_proto::session::SESSION_SCHEMA;
-use chorus_proto::{Session, SessionHeader, SummarySource, TokenPair, Trigger, WorkingSet};
+use chorus_proto::{Session, SessionHeader, SummarySource, TokenPair, Trigger};
 use uuid::Uuid;
 
 use super::Facts;
@@ -141,7 +141,7 @@ fn header(draft: &Draft, id: Uuid, session_id: &str) -> SessionHeader {
         restoration_tokens: TokenPair::default(),
         parent_id: draft.parent,
         tags: draft.tags.clone(),
-        working_set: WorkingSet::default(),
+        working_set: draft.working_set.clone(),
     }
 }
 

@@ -4,17 +4,19 @@
 //! saves, clears or replaces the context is exclusive: it waits for the appends before it, and keeps the requests
 //! after it waiting.
 
+use core::time::Duration;
 use std::collections::VecDeque;
 use std::mem;
 
 use chorus_proto::methods::context::ClearResult;
-use chorus_proto::{ErrorKind, Session, Trigger};
+use chorus_proto::{ErrorKind, EventType, Session, Trigger, WorkingSet};
 use jiff::Timestamp;
+use serde_json::json;
 
 use super::Facts;
 use super::context::{Context, Pick, page};
 use super::effect::{Append, Beginning, Draft, Effect};
-use super::event::{Event, Journalled, Reply, Request, RequestId, Restore, Verb};
+use super::event::{Asked, Event, Journalled, Reply, Request, RequestId, Restore, Verb};
 use crate::failure::{Failure, Result};
 use crate::message::{Stored, Totals};
 
@@ -24,15 +26,15 @@ const MAX_PENDING: usize = 1024;
 /// An agent's live state.
 #[derive(Debug, Default)]
 pub struct State {
-    context: Option<Context>,
+    pub(super) context: Option<Context>,
     /// The context that the first appends will begin, until one of them is durable.
     beginning: Option<Beginning>,
     /// Number of the next record.
-    next_record: u32,
+    pub(super) next_record: u32,
     pending: VecDeque<Pending>,
     /// An exclusive request that waits for the appends before it.
     waiting: Option<Request>,
-    busy: Option<Busy>,
+    pub(super) busy: Option<Busy>,
     /// Why the context could not be read back, where it could not.
     broken: Option<Failure>,
 }
@@ -48,22 +50,24 @@ struct Pending {
 
 /// An exclusive request under way.
 #[derive(Debug)]
-enum Busy {
+pub(super) enum Busy {
     Writing { request: RequestId, then: Then },
-    Ending { request: RequestId, reply: Reply },
-    Replacing { request: RequestId, context: Box<Context>, saved_first: Option<Box<Session>> },
+    Ending { request: RequestId, reply: Reply, notice: Option<Effect> },
+    Replacing { request: RequestId, context: Box<Context>, session_id: String, saved_first: Option<Box<Session>> },
+    Changing { request: RequestId, context: Box<Context>, reply: Reply },
     Materialising { request: RequestId },
     Held,
 }
 
 /// What follows a save.
 #[derive(Debug)]
-enum Then {
+pub(super) enum Then {
     Answer,
     Clear,
     ClearWith { discarded: u64 },
-    Restore(Box<(Beginning, Restore)>),
+    Restore(Box<(Beginning, Box<Restore>)>),
     PutAway { end: bool },
+    Idle { timeout: Duration },
 }
 
 impl State {
@@ -107,6 +111,7 @@ impl State {
             Event::Ended(result) => self.ended(result, &mut effects),
             Event::Replaced(result) => self.replaced(result, &mut effects),
             Event::Materialised(result) => self.materialised(result, &mut effects),
+            Event::Changed(result) => self.changed(result, &mut effects),
             Event::Released => self.busy = None,
         }
         if self.pending.is_empty()
@@ -119,44 +124,34 @@ impl State {
     }
 
     fn request(&mut self, request: Request, effects: &mut Vec<Effect>) {
-        match request.verb {
+        let Request { asked, verb } = request;
+        match verb {
             Verb::Append { messages, key } => {
                 if let Some(failure) = &self.broken {
-                    effects.push(Effect::Reply(request.id, Err(failure.clone())));
+                    effects.push(Effect::Reply(asked.id, Err(failure.clone())));
                     return;
                 }
-                let deadline = deadline(&request.facts, request.now);
-                let begin = self.beginning(&request.facts, request.now, request.fresh);
+                let (at, deadline) = (asked.now, deadline(&asked.facts, asked.now));
+                let begin = self.beginning(&asked);
                 let first = self.next_record;
                 self.next_record = first.saturating_add(u32::try_from(messages.len()).unwrap_or(u32::MAX));
                 let copy = messages.clone();
-                self.pending.push_back(Pending {
-                    request: request.id,
-                    begin: begin.clone(),
-                    messages,
-                    at: request.now,
-                    deadline,
-                });
-                effects.push(Effect::Append(Box::new(Append {
-                    begin,
-                    first,
-                    messages: copy,
-                    at: request.now,
-                    deadline,
-                    key,
-                })));
+                self.pending.push_back(Pending { request: asked.id, begin: begin.clone(), messages, at, deadline });
+                let agent_name = asked.facts.name.clone();
+                let append = Append { begin, agent_name, first, messages: copy, at, deadline, key };
+                effects.push(Effect::Append(Box::new(append)));
             }
-            Verb::Show { pick, most } => effects.push(Effect::Reply(request.id, self.show(pick, most))),
-            _ => self.waiting = Some(request),
+            Verb::Show { pick, most } => effects.push(Effect::Reply(asked.id, self.show(pick, most))),
+            verb => self.waiting = Some(Request { asked, verb }),
         }
     }
 
     /// The context that messages go into: the live one, or one that is about to begin.
-    fn beginning(&mut self, facts: &Facts, now: Timestamp, fresh: crate::message::ContextNo) -> Beginning {
+    fn beginning(&mut self, asked: &Asked) -> Beginning {
         if let Some(context) = &self.context {
             return Beginning {
                 context: context.no,
-                agent: facts.id,
+                agent: asked.facts.id,
                 started_at: context.started_at,
                 idle_deadline_at: context.idle_deadline_at,
                 parent: context.parent,
@@ -166,10 +161,10 @@ impl State {
             .get_or_insert_with(|| {
                 self.next_record = 0;
                 Beginning {
-                    context: fresh,
-                    agent: facts.id,
-                    started_at: now,
-                    idle_deadline_at: deadline(facts, now),
+                    context: asked.fresh,
+                    agent: asked.facts.id,
+                    started_at: asked.now,
+                    idle_deadline_at: deadline(&asked.facts, asked.now),
                     parent: None,
                 }
             })
@@ -181,10 +176,11 @@ impl State {
             return Err(failure.clone());
         }
         let Some(context) = &self.context else {
-            return Ok(Reply::Page { messages: Vec::new(), info: None, next: None });
+            return Ok(Reply::Page { messages: Vec::new(), working_set: Box::default(), info: None, next: None });
         };
         let (messages, next) = page(&context.messages, pick, most);
-        Ok(Reply::Page { messages, info: Some(context.info()), next })
+        let working_set = Box::new(context.working_set.clone());
+        Ok(Reply::Page { messages, working_set, info: Some(context.info()), next })
     }
 
     fn appended(&mut self, result: Result<Journalled>, effects: &mut Vec<Effect>) {
@@ -210,63 +206,73 @@ impl State {
 
     /// Begins an exclusive request: no append is under way.
     fn exclusive(&mut self, request: Request, effects: &mut Vec<Effect>) {
-        let Request { id, facts, now, fresh, verb } = request;
-        let needs_messages = matches!(
-            &verb,
-            Verb::Save { .. } | Verb::Clear { save: true } | Verb::PutAway { .. } | Verb::Materialise(_)
-        ) || matches!(&verb, Verb::Restore(restore) if !restore.discard);
-        if needs_messages && let Some(failure) = &self.broken {
+        let Request { asked, verb } = request;
+        let id = asked.id;
+        // Without its messages a context can be cleared or replaced, and nothing else.
+        let can_do_without = match &verb {
+            Verb::Clear { save } => !save,
+            Verb::Restore(restore) => restore.discard,
+            Verb::Hold => true,
+            _ => false,
+        };
+        if let Some(failure) = self.broken.as_ref().filter(|_| !can_do_without) {
             effects.push(Effect::Reply(id, Err(failure.clone())));
             return;
         }
-        let live = self.context.as_ref().filter(|context| context.totals.messages > 0);
-        let discarded = live.map_or(0, |context| context.totals.messages);
-        let unsaved = live.is_some_and(|context| context.unsaved() > 0);
-        let mut write = |busy: &mut Option<Busy>, trigger, description, tags, then| {
-            if let Some(context) = &self.context {
-                *busy = Some(Busy::Writing { request: id, then });
-                effects.push(Effect::Write(Box::new(draft(context, facts.clone(), trigger, description, tags, now))));
-            }
-        };
+        let discarded = self.context.as_ref().map_or(0, |context| context.totals.messages);
+        let unsaved = self.context.as_ref().is_some_and(|context| context.unsaved() > 0);
         match verb {
             Verb::Append { .. } | Verb::Show { .. } => {}
-            Verb::Save { .. } if live.is_none() => {
-                effects.push(Effect::Reply(id, Err(nothing_to_save(&facts.name))));
+            Verb::Save { .. } if discarded == 0 => {
+                effects.push(Effect::Reply(id, Err(nothing_there(&asked.facts.name))));
             }
             Verb::Save { description, tags, clear } => {
                 let then = if clear { Then::Clear } else { Then::Answer };
-                write(&mut self.busy, Trigger::ManualSave, description, tags, then);
+                self.write(&asked, Trigger::ManualSave, then, description, tags, effects);
             }
-            Verb::Clear { save: true } if live.is_some() => {
-                write(&mut self.busy, Trigger::ContextClear, None, Vec::new(), Then::ClearWith { discarded });
+            Verb::Clear { save: true } if discarded > 0 => {
+                self.put(&asked, Trigger::ContextClear, Then::ClearWith { discarded }, effects);
             }
             Verb::Clear { .. } => {
-                self.end(id, Reply::Cleared(Box::new(ClearResult { discarded, saved: None })), effects)
+                self.end(id, Reply::Cleared(Box::new(ClearResult { discarded, saved: None })), None, effects);
             }
             Verb::Restore(restore) => {
                 let begin = Beginning {
-                    context: fresh,
-                    agent: facts.id,
-                    started_at: now,
-                    idle_deadline_at: deadline(&facts, now),
+                    context: asked.fresh,
+                    agent: asked.facts.id,
+                    started_at: asked.now,
+                    idle_deadline_at: deadline(&asked.facts, asked.now),
                     parent: Some(restore.session),
                 };
                 if unsaved && !restore.discard {
-                    let then = Then::Restore(Box::new((begin, restore)));
-                    write(&mut self.busy, Trigger::Restore, None, Vec::new(), then);
+                    self.put(&asked, Trigger::Restore, Then::Restore(Box::new((begin, restore))), effects);
                 } else {
                     self.replace(id, begin, restore, None, effects);
                 }
             }
-            Verb::PutAway { trigger, end } if unsaved => {
-                write(&mut self.busy, trigger, None, Vec::new(), Then::PutAway { end });
-            }
-            Verb::PutAway { end: true, .. } => self.end(id, Reply::PutAway(None), effects),
+            Verb::PutAway { trigger, end } if unsaved => self.put(&asked, trigger, Then::PutAway { end }, effects),
+            Verb::PutAway { end: true, .. } => self.end(id, Reply::PutAway(None), None, effects),
             Verb::PutAway { .. } => effects.push(Effect::Reply(id, Ok(Reply::PutAway(None)))),
+            Verb::Idle { deadline } => self.idle(&asked, deadline, effects),
+            Verb::Retime => {
+                if let Some(context) = self.context.as_mut().filter(|context| context.totals.messages > 0) {
+                    context.idle_deadline_at = deadline(&asked.facts, asked.now);
+                    effects.push(Effect::Deadline { context: context.no, deadline: context.idle_deadline_at });
+                }
+                effects.push(Effect::Reply(id, Ok(Reply::Done)));
+            }
+            Verb::Pin { id: item, text } => self.pin(&asked, item, text, effects),
+            Verb::Unpin { number } => self.unpin(&asked, number, effects),
+            Verb::Rewind { turns } => self.rewind(&asked, turns, effects),
+            Verb::Unrewind => self.unrewind(&asked, effects),
             Verb::Materialise(session) => match &self.context {
                 Some(context) if context.base_session == Some(session) => {
                     self.busy = Some(Busy::Materialising { request: id });
-                    effects.push(Effect::Materialise { context: context.no, messages: context.messages.clone() });
+                    effects.push(Effect::Materialise {
+                        context: context.no,
+                        messages: context.messages.clone(),
+                        working_set: Box::new(context.working_set.clone()),
+                    });
                 }
                 _ => effects.push(Effect::Reply(id, Ok(Reply::Materialised))),
             },
@@ -277,12 +283,61 @@ impl State {
         }
     }
 
-    /// Ends the context, if there is one, and then replies.
-    fn end(&mut self, request: RequestId, reply: Reply, effects: &mut Vec<Effect>) {
+    /// Saves without being asked for a description.
+    fn put(&mut self, asked: &Asked, trigger: Trigger, then: Then, effects: &mut Vec<Effect>) {
+        self.write(asked, trigger, then, None, Vec::new(), effects);
+    }
+
+    fn write(
+        &mut self,
+        asked: &Asked,
+        trigger: Trigger,
+        then: Then,
+        description: Option<String>,
+        tags: Vec<String>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Some(context) = &self.context else { return };
+        self.busy = Some(Busy::Writing { request: asked.id, then });
+        effects.push(Effect::Write(Box::new(Draft {
+            facts: asked.facts.clone(),
+            context: context.no,
+            trigger,
+            description,
+            tags,
+            now: asked.now,
+            started_at: context.started_at,
+            parent: context.parent,
+            messages: context.messages.clone(),
+            totals: context.totals,
+            working_set: context.working_set.clone(),
+        })));
+    }
+
+    /// Puts the context away whose deadline this is.
+    fn idle(&mut self, asked: &Asked, deadline: Timestamp, effects: &mut Vec<Effect>) {
+        let timeout = asked.facts.idle_timeout.unwrap_or_default();
+        match &self.context {
+            // A message that came in that instant has moved the deadline: the timer lost the race.
+            Some(context) if context.idle_deadline_at == Some(deadline) => {
+                if context.unsaved() > 0 {
+                    self.put(asked, Trigger::IdleTimeout, Then::Idle { timeout }, effects);
+                } else {
+                    let held_by = context.saved_session;
+                    let notice = held_by.map(|session| Effect::IdleNotice { session, written: None, timeout });
+                    self.end(asked.id, Reply::PutAway(None), notice, effects);
+                }
+            }
+            _ => effects.push(Effect::Reply(asked.id, Ok(Reply::PutAway(None)))),
+        }
+    }
+
+    /// Ends the context, if there is one; then the notice and the reply.
+    fn end(&mut self, request: RequestId, reply: Reply, notice: Option<Effect>, effects: &mut Vec<Effect>) {
         match &self.context {
             Some(context) => {
                 effects.push(Effect::End(context.no));
-                self.busy = Some(Busy::Ending { request, reply });
+                self.busy = Some(Busy::Ending { request, reply, notice });
             }
             None => effects.push(Effect::Reply(request, Ok(reply))),
         }
@@ -292,26 +347,33 @@ impl State {
         &mut self,
         request: RequestId,
         begin: Beginning,
-        restore: Restore,
+        restore: Box<Restore>,
         saved_first: Option<Box<Session>>,
         effects: &mut Vec<Effect>,
     ) {
-        let totals = Totals::of(&restore.messages);
+        let Restore { session, session_id, messages, mut working_set, .. } = *restore;
+        let totals = Totals::of(&messages);
+        // Pins without a conversation are in no session yet: they come along.
+        if let Some(context) = self.context.as_ref().filter(|context| context.totals.messages == 0) {
+            working_set.pinned_facts.extend(context.working_set.pinned_facts.iter().cloned());
+        }
         effects.push(Effect::Replace {
             old: self.context.as_ref().map(|context| context.no),
             new: Box::new(begin.clone()),
-            session: restore.session,
+            session,
             totals,
+            working_set: Box::new(working_set.clone()),
         });
         let context = Context {
-            messages: restore.messages,
+            messages,
             totals,
             saved: totals.messages,
-            saved_session: Some(restore.session),
-            base_session: Some(restore.session),
+            saved_session: Some(session),
+            base_session: Some(session),
+            working_set,
             ..begun(&begin)
         };
-        self.busy = Some(Busy::Replacing { request, context: Box::new(context), saved_first });
+        self.busy = Some(Busy::Replacing { request, context: Box::new(context), session_id, saved_first });
     }
 
     fn written(&mut self, result: Result<Box<Session>>, effects: &mut Vec<Effect>) {
@@ -327,39 +389,51 @@ impl State {
             context.saved = session.header.message_count;
             context.saved_session = Some(session.header.id);
         }
+        tell_saved(&session, effects);
         match then {
             Then::Answer => effects.push(Effect::Reply(request, Ok(Reply::Saved { session, cleared: false }))),
-            Then::Clear => self.end(request, Reply::Saved { session, cleared: true }, effects),
+            Then::Clear => self.end(request, Reply::Saved { session, cleared: true }, None, effects),
             Then::ClearWith { discarded } => {
-                self.end(request, Reply::Cleared(Box::new(ClearResult { discarded, saved: Some(*session) })), effects);
+                let result = ClearResult { discarded, saved: Some(*session) };
+                self.end(request, Reply::Cleared(Box::new(result)), None, effects);
             }
             Then::Restore(plan) => {
                 let (begin, restore) = *plan;
                 self.replace(request, begin, restore, Some(session), effects);
             }
-            Then::PutAway { end: true } => self.end(request, Reply::PutAway(Some(session)), effects),
+            Then::PutAway { end: true } => self.end(request, Reply::PutAway(Some(session)), None, effects),
             Then::PutAway { end: false } => {
                 effects.push(Effect::Reply(request, Ok(Reply::PutAway(Some(session)))));
+            }
+            Then::Idle { timeout } => {
+                let written = Some(session.clone());
+                let notice = Effect::IdleNotice { session: session.header.id, written, timeout };
+                self.end(request, Reply::PutAway(Some(session)), Some(notice), effects);
             }
         }
     }
 
     fn ended(&mut self, result: Result<()>, effects: &mut Vec<Effect>) {
-        let Some(Busy::Ending { request, reply }) = self.busy.take() else { return };
+        let Some(Busy::Ending { request, reply, notice }) = self.busy.take() else { return };
         if result.is_ok() {
+            let discarded = self.context.as_ref().map_or(0, |context| context.totals.messages);
+            effects.push(Effect::Tell(EventType::ContextCleared, json!({"discarded": discarded})));
+            effects.extend(notice);
             self.forget();
         }
         effects.push(Effect::Reply(request, result.map(|()| reply)));
     }
 
     fn replaced(&mut self, result: Result<()>, effects: &mut Vec<Effect>) {
-        let Some(Busy::Replacing { request, context, saved_first }) = self.busy.take() else { return };
+        let Some(Busy::Replacing { request, context, session_id, saved_first }) = self.busy.take() else { return };
         let messages = context.totals.messages;
         if result.is_ok() {
+            let data = json!({"id": context.base_session, "session_id": session_id, "messages": messages});
+            effects.push(Effect::Tell(EventType::ContextRestored, data));
             self.forget();
             self.context = Some(*context);
-            // The reference to the session is record 0.
-            self.next_record = 1;
+            // Record 0 is the reference to the session, record 1 the working set.
+            self.next_record = 2;
         }
         effects.push(Effect::Reply(request, result.map(|()| Reply::Restored { messages, saved_first })));
     }
@@ -370,7 +444,9 @@ impl State {
             && let Some(context) = &mut self.context
         {
             context.base_session = None;
-            self.next_record = u32::try_from(context.messages.len()).unwrap_or(u32::MAX);
+            context.rewound.clear();
+            // The messages, and the working set behind them.
+            self.next_record = u32::try_from(context.messages.len()).unwrap_or(u32::MAX).saturating_add(1);
         }
         effects.push(Effect::Reply(request, result.map(|()| Reply::Materialised)));
     }
@@ -381,11 +457,11 @@ impl State {
 }
 
 /// When a context that saw something at `now` is put away.
-fn deadline(facts: &Facts, now: Timestamp) -> Option<Timestamp> {
+pub(super) fn deadline(facts: &Facts, now: Timestamp) -> Option<Timestamp> {
     facts.idle_timeout.and_then(|timeout| now.checked_add(timeout).ok())
 }
 
-fn begun(begin: &Beginning) -> Context {
+pub(super) fn begun(begin: &Beginning) -> Context {
     Context {
         no: begin.context,
         started_at: begin.started_at,
@@ -397,32 +473,25 @@ fn begun(begin: &Beginning) -> Context {
         saved: 0,
         saved_session: None,
         base_session: None,
+        working_set: WorkingSet::default(),
+        rewound: Vec::new(),
     }
 }
 
-fn draft(
-    context: &Context,
-    facts: std::sync::Arc<Facts>,
-    trigger: Trigger,
-    description: Option<String>,
-    tags: Vec<String>,
-    now: Timestamp,
-) -> Draft {
-    Draft {
-        facts,
-        context: context.no,
-        trigger,
-        description,
-        tags,
-        now,
-        started_at: context.started_at,
-        parent: context.parent,
-        messages: context.messages.clone(),
-        totals: context.totals,
+fn tell_saved(session: &Session, effects: &mut Vec<Effect>) {
+    let header = &session.header;
+    let data = json!({
+        "id": header.id, "short_id": session.short_id, "session_id": header.session_id,
+        "trigger": header.trigger, "messages": header.message_count,
+    });
+    effects.push(Effect::Tell(EventType::ContextSaved, data));
+    if let Some(summary) = &header.summary {
+        let data = json!({"id": header.id, "summary": summary, "source": header.summary_source});
+        effects.push(Effect::Tell(EventType::SummaryReady, data));
     }
 }
 
-fn nothing_to_save(name: &str) -> Failure {
+pub(super) fn nothing_there(name: &str) -> Failure {
     Failure::new(ErrorKind::NothingToSave, format!("the context of {name} is empty"))
         .hint("`chorusctl context append` or `context restore` fills it")
 }

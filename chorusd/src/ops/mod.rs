@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod context;
 pub mod doctor;
+pub mod events;
 mod import_sink;
 mod rebuild;
 pub mod scan;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 use chorus_proto::codec::FrameCodec;
 use chorus_proto::error::CODE_INVALID_REQUEST;
+use chorus_proto::event::Lagged;
 use chorus_proto::{ErrorData, ErrorKind, RpcError};
 use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
@@ -20,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::dispatch::{Caller, dispatch};
 use super::reply::{self, Frame};
 use crate::ops::Ops;
+use crate::ops::events::subscribe::{Heard, Subscription};
 
 /// Requests of one connection that run at once; further ones wait in the socket.
 const MAX_RUNNING: usize = 64;
@@ -30,13 +32,16 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Serves one client until it closes, breaks the framing, or `stop` is set.
 pub async fn serve(mut stream: Stream, ops: Arc<Ops>, connection: u64, stop: CancellationToken) {
     let (notify, notifications) = mpsc::channel(16);
-    let caller = Caller { connection, notify };
+    let (subscribe, subscriptions) = mpsc::channel(4);
+    let caller = Caller { connection, notify, subscribe };
     let mut connection = Connection {
         codec: FrameCodec::new(ops.config.max_frame),
         frame_timeout: ops.config.frame_timeout,
         incoming: BytesMut::new(),
         running: FuturesUnordered::new(),
         notifications,
+        subscriptions,
+        subscription: None,
         ops: ops.clone(),
         caller,
     };
@@ -52,6 +57,8 @@ struct Connection {
     incoming: BytesMut,
     running: FuturesUnordered<BoxFuture<'static, Option<Frame>>>,
     notifications: mpsc::Receiver<Frame>,
+    subscriptions: mpsc::Receiver<Subscription>,
+    subscription: Option<Subscription>,
     ops: Arc<Ops>,
     caller: Caller,
 }
@@ -94,6 +101,11 @@ impl Connection {
                     }
                 }
                 Some(frame) = self.notifications.recv() => write(stream, &frame).await?,
+                Some(subscription) = self.subscriptions.recv() => self.subscription = Some(subscription),
+                heard = hear(&mut self.subscription, &self.ops), if open => match heard {
+                    Some(heard) => write(stream, &heard_frame(&heard)).await?,
+                    None => self.subscription = None,
+                },
                 read = read(stream, &mut self.incoming, partial.then_some(self.frame_timeout)), if may_read => {
                     match read? {
                         0 if partial => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -104,6 +116,21 @@ impl Connection {
                 () = stop.cancelled(), if open => open = false,
             }
         }
+    }
+}
+
+/// Waits for the next event; for ever where nothing is listened to.
+async fn hear(subscription: &mut Option<Subscription>, ops: &Ops) -> Option<Heard> {
+    match subscription {
+        Some(subscription) => subscription.next(ops).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn heard_frame(heard: &Heard) -> Frame {
+    match heard {
+        Heard::Event(event) => reply::notification("event", event.as_ref()),
+        Heard::Lagged(missed) => reply::notification("lagged", Lagged { missed: *missed }),
     }
 }
 

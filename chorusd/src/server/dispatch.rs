@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_METHOD_NOT_FOUND, CODE_PARSE};
-use chorus_proto::methods::{Method, agent, context, daemon, doctor, import, session};
+use chorus_proto::methods::{Method, agent, context, daemon, doctor, events, import, session};
 use chorus_proto::rpc::{Progress, Request, VERSION};
 use chorus_proto::{ErrorKind, PROTOCOL, RpcError};
 use serde::Serialize;
@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use super::reply::{self, Frame, to_rpc};
 use crate::config::nearest;
 use crate::failure::{Failure, Result};
+use crate::ops::events::subscribe::Subscription;
 use crate::ops::session::import::OnProgress;
 use crate::ops::{self, Ops};
 
@@ -24,10 +25,17 @@ pub struct Caller {
     pub connection: u64,
     /// Takes notifications; a full queue drops them.
     pub notify: mpsc::Sender<Frame>,
+    /// Takes what the connection listens to from now on.
+    pub subscribe: mpsc::Sender<Subscription>,
 }
 
 /// Every method there is, for hints.
-const METHODS: [&str; 20] = [
+const METHODS: [&str; 25] = [
+    context::Rewind::NAME,
+    context::Pin::NAME,
+    context::Unpin::NAME,
+    events::List::NAME,
+    events::Subscribe::NAME,
     daemon::Hello::NAME,
     daemon::Status::NAME,
     daemon::Stop::NAME,
@@ -106,6 +114,22 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
         // The actor carries these out by itself once it has them.
         context::Append::NAME => {
             answer.now::<context::Append, _, _>(params, |p| ops::context::append::append(o, p)).await
+        }
+        context::Rewind::NAME => {
+            answer.now::<context::Rewind, _, _>(params, |p| ops::context::rewind::rewind(o, p)).await
+        }
+        context::Pin::NAME => answer.now::<context::Pin, _, _>(params, |p| ops::context::pin::pin(o, p)).await,
+        context::Unpin::NAME => answer.now::<context::Unpin, _, _>(params, |p| ops::context::unpin::unpin(o, p)).await,
+        events::List::NAME => answer.now::<events::List, _, _>(params, |p| ops::events::list::list(o, p)).await,
+        events::Subscribe::NAME => {
+            answer
+                .now::<events::Subscribe, _, _>(params, |p| async move {
+                    let (result, subscription) = ops::events::subscribe::subscribe(o, p).await?;
+                    // One at a time: a new one takes the place of the old.
+                    let _ = caller.subscribe.try_send(subscription);
+                    Ok(result)
+                })
+                .await
         }
         context::Save::NAME => answer.now::<context::Save, _, _>(params, |p| ops::context::save::save(o, p)).await,
         context::Clear::NAME => answer.now::<context::Clear, _, _>(params, |p| ops::context::clear::clear(o, p)).await,

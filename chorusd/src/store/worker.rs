@@ -87,13 +87,28 @@ impl Worker {
         T: Send + 'static,
         J: FnOnce(&Connection) -> Result<T> + Send + 'static,
     {
+        self.submit_then(job, |_: &T| ())
+    }
+
+    /// As [`Worker::submit`]; `then` sees the result right after the commit, on the worker's thread and in the order of
+    /// the jobs.
+    pub fn submit_then<T, J, A>(&self, job: J, then: A) -> impl Future<Output = Result<T>> + Send + use<T, J, A>
+    where
+        T: Send + 'static,
+        J: FnOnce(&Connection) -> Result<T> + Send + 'static,
+        A: FnOnce(&T) + Send + 'static,
+    {
         let (reply, answer) = oneshot::channel();
         let run = move |conn: Result<&Connection>| {
             let result = conn.and_then(job);
             Done {
                 failed: result.as_ref().err().cloned(),
                 finish: Box::new(move |commit: Result<()>| {
-                    let _ = reply.send(result.and_then(|value| commit.map(|()| value)));
+                    let result = result.and_then(|value| commit.map(|()| value));
+                    if let Ok(value) = &result {
+                        then(value);
+                    }
+                    let _ = reply.send(result);
                 }),
             }
         };

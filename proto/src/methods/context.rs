@@ -6,7 +6,7 @@ use super::method;
 use crate::agent::ContextInfo;
 use crate::message::{Message, NewMessage, Role};
 use crate::session::Session;
-use crate::working_set::WorkingSet;
+use crate::working_set::{Item, WorkingSet};
 
 method!(
     /// Adds messages to the live context: all of them, or none.
@@ -29,6 +29,65 @@ method!(
     /// Puts a session's full messages back as the live context.
     Restore = "context.restore", RestoreParams => RestoreResult
 );
+
+method!(
+    /// Drops the last user turns from the live context, or takes that back.
+    Rewind = "context.rewind", RewindParams => RewindResult
+);
+method!(
+    /// Pins a fact: it stays in view whatever leaves the window.
+    Pin = "context.pin", PinParams => PinResult
+);
+method!(Unpin = "context.unpin", UnpinParams => PinResult);
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RewindParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// User turns to drop; 1 unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n: Option<u64>,
+    /// Bring back what the last rewind dropped.
+    #[serde(default)]
+    pub undo: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RewindResult {
+    /// Messages that went, or with `undo` came back.
+    pub moved: u64,
+    /// Messages in the context now.
+    pub messages: u64,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PinParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    pub fact: String,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UnpinParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Number of the pinned fact, counted from 1.
+    pub n: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PinResult {
+    /// All pinned facts, in the order of their numbers.
+    pub pinned_facts: Vec<Item>,
+}
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

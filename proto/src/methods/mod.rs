@@ -10,6 +10,7 @@ pub mod agent;
 pub mod context;
 pub mod daemon;
 pub mod doctor;
+pub mod events;
 pub mod import;
 pub mod session;
 

@@ -2,7 +2,10 @@
 
 mod append;
 mod clear;
+mod idle;
 mod paging;
+mod pins;
+mod rewind;
 mod save;
 mod show;
 mod summary;

@@ -28,7 +28,8 @@ fn save(client: &mut Client) -> Result<String, CallError> {
 }
 
 fn restore(client: &mut Client) -> Result<(), CallError> {
-    let params = RestoreParams { agent: Some("a".into()), session: "latest".into(), discard: true, at: None };
+    let params =
+        RestoreParams { agent: Some("a".into()), session: "latest".into(), discard: true, ..Default::default() };
     client.call::<Restore>(&params).map(drop)
 }
 

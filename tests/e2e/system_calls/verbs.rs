@@ -70,7 +70,7 @@ impl Verb {
             }
             Self::Clear => client.call::<Clear>(&ClearParams { agent, save: false }).map(drop),
             Self::Restore => {
-                let params = RestoreParams { agent, session: "latest".into(), discard: false, at: None };
+                let params = RestoreParams { agent, session: "latest".into(), discard: false, ..Default::default() };
                 client.call::<Restore>(&params).map(drop)
             }
             Self::Shutdown => {

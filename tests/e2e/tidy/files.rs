@@ -56,11 +56,13 @@ fn every_verb_has_a_file_on_both_sides() {
         let verb = method.strip_suffix(".begin").or(method.strip_suffix(".add")).or(method.strip_suffix(".commit"));
         let verb = verb.unwrap_or(method).replace('.', "/");
         for side in ["chorusd/src/ops", "chorusctl/src/commands"] {
-            // `hello` and `daemon.stop` are a line each beside `status`; `session.get` is `session show`.
+            // `hello` and `daemon.stop` are a line each beside `status`; `session.get` is `session show`,
+            // `events` lists or follows.
             let name = match (&*verb, side) {
                 ("hello", "chorusctl/src/commands") => continue,
                 ("hello" | "daemon/stop", "chorusd/src/ops") => "status",
                 ("session/get", "chorusctl/src/commands") => "session/show",
+                ("events/list" | "events/subscribe", "chorusctl/src/commands") => "events",
                 (verb, _) => verb,
             };
             let due = format!("{side}/{name}");

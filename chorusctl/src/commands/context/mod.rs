@@ -8,9 +8,12 @@ use crate::error::Failure;
 pub mod append;
 pub mod clear;
 pub mod history;
+pub mod pin;
 pub mod restore;
+pub mod rewind;
 pub mod save;
 pub mod show;
+pub mod unpin;
 
 /// Work with an agent's live conversation
 #[derive(Debug, clap::Args)]
@@ -34,6 +37,12 @@ enum Verb {
     History(history::Args),
     /// Put a saved conversation back as the live one
     Restore(restore::Args),
+    /// Drop the last turns from the live conversation
+    Rewind(rewind::Args),
+    /// Pin a fact, so that it stays in view
+    Pin(pin::Args),
+    /// Take a pinned fact out
+    Unpin(unpin::Args),
 }
 
 /// Carries one of the verbs out.
@@ -48,5 +57,8 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         Verb::Clear(args) => clear::run(args, app),
         Verb::History(args) => history::run(args, app),
         Verb::Restore(args) => restore::run(args, app),
+        Verb::Rewind(args) => rewind::run(args, app),
+        Verb::Pin(args) => pin::run(args, app),
+        Verb::Unpin(args) => unpin::run(args, app),
     }
 }

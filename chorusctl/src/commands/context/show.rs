@@ -2,6 +2,7 @@
 
 use chorus_proto::methods::context::{Show, ShowParams};
 
+use super::pin::list;
 use crate::app::App;
 use crate::commands::describe;
 use crate::commands::transcript::{PAGE, Transcript};
@@ -32,11 +33,16 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     let limit = args.last.is_none().then_some(PAGE);
     let mut page = app.call::<Show>(&ShowParams { agent: agent.clone(), last: args.last, limit, offset: None })?;
     let Some(context) = page.context.filter(|context| context.messages > 0) else {
+        list(&mut app.out, &page.working_set.pinned_facts)?;
         app.notes.line(&format!("the context of {} is empty", page.agent_name));
         app.notes.hint("chorusctl context append TEXT, or chorusctl context restore latest");
         return Ok(());
     };
     heading(app, &page.agent_name, &context)?;
+    if !page.working_set.pinned_facts.is_empty() {
+        writeln!(app.out, "pinned")?;
+        list(&mut app.out, &page.working_set.pinned_facts)?;
+    }
     let behind = page.next.unwrap_or(context.messages);
     let mut transcript = Transcript::new(behind.saturating_sub(page.messages.len() as u64));
     loop {

@@ -72,6 +72,9 @@ async fn set(ops: &Ops, agent: &Arc<Entry>, key: String, value: Value) -> Result
     let value = normalise(&key, value)?;
     let (config, old) = rewrite(ops, agent, &key, value).await?;
     let new = adopt(ops, agent.facts.dir.clone(), config).await?;
+    if key == "idle_timeout" && ops.registry.info(agent.facts.id).is_some() {
+        ops.registry.ask(agent.facts.id, Verb::Retime).await?;
+    }
     let shown = Map::from_iter([(key.clone(), new.1.map().get(&key).cloned().unwrap_or_default())]);
     Ok(ConfigResult { agent: view::agent(ops, &new.0).await?, config: shown, old: Some(old) })
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chorus_proto::methods::agent::{DestroyParams, DestroyResult};
-use chorus_proto::{AgentState, AgentStatus, Trigger};
+use chorus_proto::{AgentState, AgentStatus, EventType, Trigger};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -32,6 +32,7 @@ pub async fn destroy(ops: &Ops, params: DestroyParams) -> Result<DestroyResult> 
     match take_away(ops, &agent, &params).await {
         Ok((saved, files)) => {
             tracing::info!(agent = %params.name, files = ?files, "agent destroyed");
+            ops.registry.tell(EventType::AgentDestroyed, Some(params.name.clone()), json!({"id": shown.id}));
             let path = files.clone().unwrap_or_default();
             let agent = chorus_proto::Agent {
                 status: AgentStatus::Destroyed,

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::agent::{InitParams, InitResult};
-use chorus_proto::{AgentStatus, ErrorKind};
-use serde_json::{Map, Value};
+use chorus_proto::{AgentStatus, ErrorKind, EventType};
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{AGENTS, entry, row, text_or_null};
@@ -47,6 +47,7 @@ pub async fn init(ops: &Ops, params: InitParams) -> Result<InitResult> {
     }
     let new = ops.directory.put(entry(&ops.home, &dir, &made.config, made.stamp.clone()));
     tracing::info!(agent = %name, id = %made.config.id, revived, "agent made");
+    ops.registry.tell(EventType::AgentCreated, Some(name.clone()), json!({"id": made.config.id}));
     if revived {
         // Sessions that came with the directory are in the history from the first answer on.
         scan::sessions(ops, &new.facts).await?;

@@ -3,9 +3,12 @@
 pub mod append;
 pub mod clear;
 pub mod history;
+pub mod pin;
 pub mod restore;
+pub mod rewind;
 pub mod save;
 pub mod show;
+pub mod unpin;
 
 use crate::failure::Failure;
 

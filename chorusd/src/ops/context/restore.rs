@@ -43,7 +43,13 @@ pub async fn restore(ops: &Ops, params: RestoreParams) -> Result<RestoreResult> 
             .hint("`chorusctl context clear` empties a context"));
     }
     let id = row.header.id;
-    let verb = Verb::Restore(Restore { session: id, messages, discard: params.discard });
+    let verb = Verb::Restore(Box::new(Restore {
+        session: id,
+        session_id: row.header.session_id.clone(),
+        messages,
+        working_set: file.header.working_set,
+        discard: params.discard,
+    }));
     let Reply::Restored { messages, saved_first } = ops.registry.ask(agent.facts.id, verb).await?.reply else {
         return Err(wrong_reply());
     };

@@ -32,7 +32,9 @@ pub async fn show(ops: &Ops, params: ShowParams) -> Result<ShowResult<Stored>> {
         return Ok(empty);
     }
     match ops.registry.ask(agent.facts.id, Verb::Show { pick, most: page_bytes(ops.config.max_frame) }).await?.reply {
-        Reply::Page { messages, info, next } => Ok(ShowResult { messages, context: info, next, ..empty }),
+        Reply::Page { messages, working_set, info, next } => {
+            Ok(ShowResult { messages, working_set: *working_set, context: info, next, ..empty })
+        }
         _ => Err(wrong_reply()),
     }
 }

@@ -81,6 +81,22 @@ pub fn add(
         )?)
 }
 
+/// Sets what a change leaves; pins alone are no activity.
+pub fn set(
+    conn: &Connection,
+    context: ContextNo,
+    totals: Totals,
+    saved: u64,
+    deadline: Option<Timestamp>,
+) -> Result<()> {
+    conn.prepare_cached(
+        "UPDATE contexts SET messages = ?2, queries = ?3, chars = ?4, saved_messages = ?5, idle_deadline_at = ?6
+         WHERE id = ?1",
+    )?
+    .execute(params![context.0, totals.messages, totals.queries, totals.chars, saved, deadline.map(to_nanos)])?;
+    Ok(())
+}
+
 /// All heads.
 pub fn all(conn: &Connection) -> Result<Vec<Head>> {
     let mut statement = conn.prepare(

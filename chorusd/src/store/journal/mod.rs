@@ -3,19 +3,26 @@
 //! A context is a row of totals (its head) and a run of records. Appending adds records and moves the head in one
 //! commit; ending a context deletes the head in one commit and trims the records behind it.
 
+mod events;
 mod head;
 mod record;
 mod schema;
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use bytes::Bytes;
 use chorus_proto::methods::context::AppendResult;
+use chorus_proto::{Event, EventType, WorkingSet};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, params};
+use serde_json::json;
+use tokio::sync::broadcast;
 use uuid::Uuid;
 
+pub use events::NewEvent;
 pub use head::{Head, NewHead, from_nanos, to_nanos};
 pub use record::{Record, unreadable};
 
@@ -45,6 +52,7 @@ const KEY_DAYS: i64 = 30;
 #[derive(Debug)]
 pub struct Append {
     pub agent: Uuid,
+    pub agent_name: String,
     pub context: ContextNo,
     /// The head to make if this is the first of the context to arrive.
     pub begin: NewHead,
@@ -73,7 +81,12 @@ pub struct Journal {
     next: AtomicI64,
     /// SQLite's write-ahead log, where the last commits are.
     log: PathBuf,
+    /// Events as they are committed, in order. Observers that are too slow miss the oldest.
+    events: broadcast::Sender<Arc<Event>>,
 }
+
+/// Events that wait for a slow observer.
+const WAITING: usize = 4096;
 
 impl Journal {
     pub(super) fn open(path: &Path, durability: Durability, on_fatal: &OnFatal) -> Result<Self> {
@@ -88,6 +101,7 @@ impl Journal {
             reader: Worker::reader("journal-read", reader)?,
             next: AtomicI64::new(next),
             log: path.with_extension("db-wal"),
+            events: broadcast::Sender::new(WAITING),
         })
     }
 
@@ -106,7 +120,54 @@ impl Journal {
 
     /// Adds messages; queued by this call, done when the future is. The order of calls is the order of records.
     pub fn append(&self, append: Append) -> impl Future<Output = Result<Appended>> + Send + use<> {
-        self.writer.submit(move |conn| append_in(conn, &append))
+        let events = self.events.clone();
+        let done = self.writer.submit_then(
+            move |conn| append_in(conn, &append),
+            move |(_, event)| {
+                if let Some(event) = event {
+                    let _ = events.send(event.clone());
+                }
+            },
+        );
+        async move { done.await.map(|(appended, _)| appended) }
+    }
+
+    /// Keeps events and tells them to whoever listens; queued by this call.
+    pub fn emit(&self, new: Vec<NewEvent>) -> impl Future<Output = Result<()>> + Send + use<> {
+        let events = self.events.clone();
+        let done = self.writer.submit_then(
+            move |conn| {
+                new.into_iter().map(|event| events::insert(conn, event).map(Arc::new)).collect::<Result<Vec<_>>>()
+            },
+            move |kept| {
+                for event in kept {
+                    let _ = events.send(event.clone());
+                }
+            },
+        );
+        async move { done.await.map(drop) }
+    }
+
+    /// Events from now on.
+    #[must_use]
+    pub fn observe(&self) -> broadcast::Receiver<Arc<Event>> {
+        self.events.subscribe()
+    }
+
+    /// At most `limit` events after number `after`, and how many of those that came after it are gone.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn events_after(&self, after: u64, limit: u64) -> Result<(Vec<Event>, u64)> {
+        self.reader.submit(move |conn| events::after(conn, after, limit)).await
+    }
+
+    /// Number of the newest event; 0 before the first.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn last_event(&self) -> Result<u64> {
+        self.reader.submit(events::last).await
     }
 
     /// The first answer to `key`, where there was one.
@@ -157,6 +218,7 @@ impl Journal {
         head: NewHead,
         session: Uuid,
         totals: Totals,
+        working_set: Option<Bytes>,
     ) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             if let Some(old) = old {
@@ -169,7 +231,21 @@ impl Journal {
             )?
             .execute(params![context.0, session.as_bytes(), totals.messages, session.as_bytes()])?;
             let record = Record::Session { id: *session.as_bytes(), messages: totals.messages };
-            insert_record(conn, context, 0, &record)
+            insert_record(conn, context, 0, &record)?;
+            match &working_set {
+                Some(json) => insert_record(conn, context, 1, &Record::WorkingSet { json }),
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// Notes a change that is no message: pins, a rewind. Begins the context where there is none; `totals` and `saved`
+    /// are what holds afterwards.
+    pub fn change(&self, change: Change) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            change.begin.insert(conn, change.context)?;
+            insert_record(conn, change.context, change.number, &change.record.borrow())?;
+            head::set(conn, change.context, change.totals, change.saved, change.deadline)
         })
     }
 
@@ -178,12 +254,17 @@ impl Journal {
         &self,
         context: ContextNo,
         messages: Vec<Stored>,
+        working_set: Option<Bytes>,
     ) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             let range = keys(context);
             conn.execute("DELETE FROM records WHERE key BETWEEN ?1 AND ?2", [range.start(), range.end()])?;
             for (number, message) in (0_u32..).zip(&messages) {
                 insert_record(conn, context, number, &Record::Message { json: message.json() })?;
+            }
+            if let Some(json) = &working_set {
+                let number = u32::try_from(messages.len()).unwrap_or(u32::MAX);
+                insert_record(conn, context, number, &Record::WorkingSet { json })?;
             }
             conn.execute("UPDATE contexts SET base_session = NULL WHERE id = ?1", [context.0])?;
             Ok(())
@@ -261,6 +342,37 @@ impl Journal {
     }
 }
 
+/// A change of a live context that is no message.
+#[derive(Debug)]
+pub struct Change {
+    pub context: ContextNo,
+    pub begin: NewHead,
+    /// Number of the record.
+    pub number: u32,
+    pub record: ChangeRecord,
+    pub totals: Totals,
+    pub saved: u64,
+    pub deadline: Option<Timestamp>,
+}
+
+/// The record of a [`Change`].
+#[derive(Debug, Clone)]
+pub enum ChangeRecord {
+    WorkingSet(Bytes),
+    Rewind { keep: u64, saved: u64 },
+    Unrewind,
+}
+
+impl ChangeRecord {
+    fn borrow(&self) -> Record<'_> {
+        match self {
+            Self::WorkingSet(json) => Record::WorkingSet { json },
+            Self::Rewind { keep, saved } => Record::Rewind { keep: *keep, saved: *saved },
+            Self::Unrewind => Record::Unrewind,
+        }
+    }
+}
+
 /// A record that was read back.
 #[derive(Debug, Clone)]
 pub enum Entry {
@@ -270,13 +382,19 @@ pub enum Entry {
         id: Uuid,
         messages: u64,
     },
+    WorkingSet(WorkingSet),
+    Rewind {
+        keep: u64,
+        saved: u64,
+    },
+    Unrewind,
 }
 
-fn append_in(conn: &Connection, append: &Append) -> Result<Appended> {
+fn append_in(conn: &Connection, append: &Append) -> Result<(Appended, Option<Arc<Event>>)> {
     if let Some(key) = &append.key
         && let Some(answer) = known_answer(conn, append.agent, key)?
     {
-        return Ok(Appended::Before(answer));
+        return Ok((Appended::Before(answer), None));
     }
     append.begin.insert(conn, append.context)?;
     for (number, message) in (append.first..).zip(&append.messages) {
@@ -289,7 +407,15 @@ fn append_in(conn: &Connection, append: &Append) -> Result<Appended> {
         conn.prepare_cached("INSERT INTO append_keys (agent_id, key, appended, messages, at) VALUES (?1,?2,?3,?4,?5)")?
             .execute(params![append.agent.as_bytes(), key, answer.appended, answer.messages, to_nanos(append.at)])?;
     }
-    Ok(Appended::Now(answer))
+    // In the same commit: the message and the news of it stand or fall together.
+    let news = NewEvent {
+        at: append.at,
+        kind: EventType::MessageAppended,
+        agent: Some(append.agent_name.clone()),
+        data: json!({"appended": answer.appended, "messages": answer.messages}),
+    };
+    let event = events::insert(conn, news)?;
+    Ok((Appended::Now(answer), Some(Arc::new(event))))
 }
 
 fn known_answer(conn: &Connection, agent: Uuid, key: &str) -> Result<Option<AppendResult>> {
@@ -334,10 +460,15 @@ fn load(conn: &Connection, context: ContextNo) -> Result<Vec<(u32, Entry)>> {
         let envelope = row.get_ref(1)?.as_blob().map_err(|e| Failure::internal(e.to_string()))?;
         let entry = match Record::decode(envelope)? {
             Record::Message { json } => Entry::Message(
-                Stored::parse(bytes::Bytes::copy_from_slice(json))
+                Stored::parse(Bytes::copy_from_slice(json))
                     .map_err(|e| unreadable(format_args!("message {number}: {e}")))?,
             ),
             Record::Session { id, messages } => Entry::Session { id: Uuid::from_bytes(id), messages },
+            Record::WorkingSet { json } => {
+                Entry::WorkingSet(serde_json::from_slice(json).map_err(|e| unreadable(format_args!("pins: {e}")))?)
+            }
+            Record::Rewind { keep, saved } => Entry::Rewind { keep, saved },
+            Record::Unrewind => Entry::Unrewind,
         };
         entries.push((number, entry));
     }

@@ -18,6 +18,12 @@ pub enum Record<'a> {
     Message { json: &'a [u8] },
     /// The first `messages` messages of the session `id`, in place of a copy of them.
     Session { id: [u8; 16], messages: u64 },
+    /// The working set from here on, serialised.
+    WorkingSet { json: &'a [u8] },
+    /// Only the first `keep` messages are in the context from here on; a session held `saved` before.
+    Rewind { keep: u64, saved: u64 },
+    /// The last rewind is taken back.
+    Unrewind,
 }
 
 const CONFIG: Configuration = standard();
@@ -69,6 +75,9 @@ mod tests {
         session.extend_from_slice(&[7; 16]);
         session.push(42);
         assert_eq!(Record::decode(&session).unwrap(), Record::Session { id: [7; 16], messages: 42 });
+        assert_eq!(Record::decode(&[1, 2, 2, b'{', b'}']).unwrap(), Record::WorkingSet { json: b"{}" });
+        assert_eq!(Record::decode(&[1, 3, 9, 12]).unwrap(), Record::Rewind { keep: 9, saved: 12 });
+        assert_eq!(Record::decode(&[1, 4]).unwrap(), Record::Unrewind);
         assert_eq!(Record::Message { json: b"{}" }.encode().unwrap(), message);
         assert_eq!(Record::Session { id: [7; 16], messages: 42 }.encode().unwrap(), session);
     }

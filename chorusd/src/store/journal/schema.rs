@@ -8,7 +8,8 @@ use crate::message::ContextNo;
 use crate::store::sqlite::Migrations;
 
 /// Times are nanoseconds since 1970 in UTC, ids the 16 bytes of a UUID.
-pub const MIGRATIONS: Migrations = &["
+pub const MIGRATIONS: Migrations = &[
+    "
     CREATE TABLE contexts (
         id               INTEGER PRIMARY KEY,
         agent_id         BLOB NOT NULL,
@@ -35,7 +36,17 @@ pub const MIGRATIONS: Migrations = &["
         PRIMARY KEY (agent_id, key)
     ) WITHOUT ROWID;
     CREATE INDEX append_keys_at ON append_keys (at);
-"];
+",
+    "
+    CREATE TABLE events (
+        seq   INTEGER PRIMARY KEY AUTOINCREMENT,
+        at    INTEGER NOT NULL,
+        type  TEXT NOT NULL,
+        agent TEXT,
+        data  TEXT NOT NULL
+    );
+",
+];
 
 /// The highest number that any context has, in heads or in records.
 pub fn last_context(conn: &Connection) -> Result<i64> {

@@ -1,5 +1,7 @@
 //! The state machine, event by event.
 
+mod changes;
+
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -14,7 +16,7 @@ use uuid::Uuid;
 use super::Facts;
 use super::context::{Pick, whole_calls};
 use super::effect::{Draft, Effect};
-use super::event::{Event, Journalled, Reply, Request, RequestId, Restore, Verb};
+use super::event::{Asked, Event, Journalled, Reply, Request, RequestId, Restore, Verb};
 use super::state::State;
 use crate::failure::Failure;
 use crate::message::{ContextNo, Stored};
@@ -40,11 +42,17 @@ impl Bench {
         Self { state: State::default(), facts: Arc::new(facts), next: 0, now }
     }
 
+    /// What comes of an event, without what is only told to observers.
+    fn handle(&mut self, event: Event) -> Vec<Effect> {
+        let effects = self.state.handle(event).into_iter();
+        effects.filter(|effect| !matches!(effect, Effect::Tell(..))).collect()
+    }
+
     fn ask(&mut self, verb: Verb) -> Vec<Effect> {
         self.next += 1;
         let fresh = ContextNo(i64::try_from(self.next).unwrap() + 100);
         let (id, facts, now) = (self.next, self.facts.clone(), self.now);
-        self.state.handle(Event::Request(Box::new(Request { id, facts, now, fresh, verb })))
+        self.handle(Event::Request(Box::new(Request { asked: Asked { id, facts, now, fresh }, verb })))
     }
 
     fn append(&mut self, text: &str) -> Vec<Effect> {
@@ -52,7 +60,7 @@ impl Bench {
     }
 
     fn durable(&mut self, messages: u64) -> Vec<Effect> {
-        self.state.handle(Event::Appended(Ok(Journalled::Now(AppendResult { appended: 1, messages }))))
+        self.handle(Event::Appended(Ok(Journalled::Now(AppendResult { appended: 1, messages }))))
     }
 
     fn fill(&mut self, texts: &[&str]) {
@@ -72,7 +80,7 @@ impl Bench {
     }
 
     fn written(&mut self, draft: &Draft) -> Vec<Effect> {
-        self.state.handle(Event::Written(Ok(Box::new(session(draft)))))
+        self.handle(Event::Written(Ok(Box::new(session(draft)))))
     }
 }
 
@@ -163,12 +171,12 @@ fn an_append_that_fails_leaves_nothing() {
     let mut bench = Bench::new();
     bench.append("lost");
     bench.append("kept");
-    assert!(reply(bench.state.handle(Event::Appended(Err(failed())))).is_err());
+    assert!(reply(bench.handle(Event::Appended(Err(failed())))).is_err());
     bench.durable(1);
     assert_eq!(bench.texts(), ["kept"]);
     let mut bench = Bench::new();
     bench.append("lost");
-    bench.state.handle(Event::Appended(Err(failed())));
+    bench.handle(Event::Appended(Err(failed())));
     assert!(bench.state.is_empty());
 }
 
@@ -177,7 +185,7 @@ fn a_known_key_adds_nothing() {
     let mut bench = Bench::new();
     bench.append("again");
     let answer = AppendResult { appended: 1, messages: 9 };
-    let effects = bench.state.handle(Event::Appended(Ok(Journalled::Before(answer.clone()))));
+    let effects = bench.handle(Event::Appended(Ok(Journalled::Before(answer.clone()))));
     assert!(matches!(reply(effects), Ok(Reply::Appended(given)) if given == answer));
     assert!(bench.state.is_empty());
 }
@@ -210,7 +218,7 @@ fn a_save_that_fails_changes_nothing() {
     let mut bench = Bench::new();
     bench.fill(&["one"]);
     bench.ask(Verb::Save { description: None, tags: Vec::new(), clear: true });
-    assert_eq!(reply(bench.state.handle(Event::Written(Err(failed())))).unwrap_err(), failed());
+    assert_eq!(reply(bench.handle(Event::Written(Err(failed())))).unwrap_err(), failed());
     assert_eq!(bench.texts(), ["one"]);
     assert_eq!(bench.state.context().unwrap().unsaved(), 1);
 }
@@ -221,7 +229,7 @@ fn save_and_clear_ends_the_context() {
     bench.fill(&["one"]);
     let draft = draft(bench.ask(Verb::Save { description: None, tags: Vec::new(), clear: true }));
     assert!(matches!(bench.written(&draft)[..], [Effect::End(ContextNo(101))]));
-    assert!(matches!(reply(bench.state.handle(Event::Ended(Ok(())))), Ok(Reply::Saved { cleared: true, .. })));
+    assert!(matches!(reply(bench.handle(Event::Ended(Ok(())))), Ok(Reply::Saved { cleared: true, .. })));
     assert!(bench.state.is_empty());
 }
 
@@ -230,10 +238,10 @@ fn clear_says_how_many_went_and_a_failed_one_keeps_them() {
     let mut bench = Bench::new();
     bench.fill(&["one", "two"]);
     bench.ask(Verb::Clear { save: false });
-    assert!(reply(bench.state.handle(Event::Ended(Err(failed())))).is_err());
+    assert!(reply(bench.handle(Event::Ended(Err(failed())))).is_err());
     assert_eq!(bench.texts().len(), 2);
     bench.ask(Verb::Clear { save: false });
-    match reply(bench.state.handle(Event::Ended(Ok(())))) {
+    match reply(bench.handle(Event::Ended(Ok(())))) {
         Ok(Reply::Cleared(result)) => assert_eq!(result.discarded, 2),
         other => panic!("{other:?}"),
     }
@@ -248,7 +256,7 @@ fn the_next_context_begins_anew() {
     let mut bench = Bench::new();
     bench.fill(&["one", "two"]);
     bench.ask(Verb::Clear { save: false });
-    bench.state.handle(Event::Ended(Ok(())));
+    bench.handle(Event::Ended(Ok(())));
     let effects = bench.append("three");
     let [Effect::Append(append)] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!(append.first, 0);
@@ -257,7 +265,14 @@ fn the_next_context_begins_anew() {
 
 fn restore(discard: bool) -> Verb {
     let messages = vec![stored(Role::User, "old"), stored(Role::Assistant, "answer")];
-    Verb::Restore(Restore { session: Uuid::from_u128(5), messages, discard })
+    let working_set = WorkingSet::default();
+    Verb::Restore(Box::new(Restore {
+        session: Uuid::from_u128(5),
+        session_id: "old".into(),
+        messages,
+        working_set,
+        discard,
+    }))
 }
 
 #[test]
@@ -267,11 +282,11 @@ fn restore_saves_what_is_unsaved_first() {
     let draft = draft(bench.ask(restore(false)));
     assert_eq!(draft.trigger, Trigger::Restore);
     let effects = bench.written(&draft);
-    let [Effect::Replace { old: Some(ContextNo(101)), new, session, totals }] = &effects[..] else {
+    let [Effect::Replace { old: Some(ContextNo(101)), new, session, totals, .. }] = &effects[..] else {
         panic!("{effects:?}")
     };
     assert_eq!((*session, new.parent, totals.messages), (Uuid::from_u128(5), Some(Uuid::from_u128(5)), 2));
-    match reply(bench.state.handle(Event::Replaced(Ok(())))) {
+    match reply(bench.handle(Event::Replaced(Ok(())))) {
         Ok(Reply::Restored { messages: 2, saved_first: Some(_) }) => {}
         other => panic!("{other:?}"),
     }
@@ -279,7 +294,7 @@ fn restore_saves_what_is_unsaved_first() {
     assert_eq!(bench.state.context().unwrap().unsaved(), 0);
     let effects = bench.append("on");
     let [Effect::Append(append)] = &effects[..] else { panic!("{effects:?}") };
-    assert_eq!(append.first, 1, "record 0 is the reference");
+    assert_eq!(append.first, 2, "the reference and the working set stand before it");
 }
 
 #[test]
@@ -287,7 +302,7 @@ fn restore_with_discard_and_of_a_saved_context_saves_nothing() {
     let mut bench = Bench::new();
     bench.fill(&["new"]);
     assert!(matches!(bench.ask(restore(true))[..], [Effect::Replace { .. }]));
-    bench.state.handle(Event::Replaced(Ok(())));
+    bench.handle(Event::Replaced(Ok(())));
     assert!(matches!(bench.ask(restore(false))[..], [Effect::Replace { .. }]));
 }
 
@@ -296,7 +311,7 @@ fn a_restore_that_fails_keeps_the_context() {
     let mut bench = Bench::new();
     bench.fill(&["new"]);
     bench.ask(restore(true));
-    assert!(reply(bench.state.handle(Event::Replaced(Err(failed())))).is_err());
+    assert!(reply(bench.handle(Event::Replaced(Err(failed())))).is_err());
     assert_eq!(bench.texts(), ["new"]);
 }
 
@@ -318,14 +333,14 @@ fn putting_away_saves_only_what_is_unsaved() {
 fn a_reference_is_written_out_only_for_its_session() {
     let mut bench = Bench::new();
     bench.ask(restore(false));
-    bench.state.handle(Event::Replaced(Ok(())));
+    bench.handle(Event::Replaced(Ok(())));
     assert!(matches!(reply(bench.ask(Verb::Materialise(Uuid::from_u128(6)))), Ok(Reply::Materialised)));
     let effects = bench.ask(Verb::Materialise(Uuid::from_u128(5)));
     assert!(matches!(&effects[..], [Effect::Materialise { messages, .. }] if messages.len() == 2));
-    bench.state.handle(Event::Materialised(Ok(())));
+    bench.handle(Event::Materialised(Ok(())));
     assert_eq!(bench.state.context().unwrap().base_session, None);
     let effects = bench.append("on");
-    assert!(matches!(&effects[..], [Effect::Append(append)] if append.first == 2));
+    assert!(matches!(&effects[..], [Effect::Append(append)] if append.first == 3));
 }
 
 #[test]
@@ -333,7 +348,7 @@ fn a_held_agent_takes_nothing_until_it_is_let_go() {
     let mut bench = Bench::new();
     assert!(matches!(reply(bench.ask(Verb::Hold)), Ok(Reply::Held)));
     assert!(!bench.state.accepts() && !bench.state.is_empty());
-    assert!(bench.state.handle(Event::Released).is_empty());
+    assert!(bench.handle(Event::Released).is_empty());
     assert!(bench.state.accepts() && bench.state.is_empty());
 }
 
@@ -353,7 +368,7 @@ fn a_context_that_cannot_be_read_back_can_be_cleared_or_replaced() {
     assert!(matches!(bench.ask(Verb::Clear { save: false })[..], [Effect::End(_)]));
     bench.state = unreadable();
     assert!(matches!(bench.ask(restore(true))[..], [Effect::Replace { .. }]));
-    bench.state.handle(Event::Replaced(Ok(())));
+    bench.handle(Event::Replaced(Ok(())));
     assert_eq!(bench.texts(), ["old", "answer"]);
 }
 
@@ -369,7 +384,7 @@ fn events_that_nobody_waits_for_are_dropped() {
         Event::Materialised(Ok(())),
         Event::Released,
     ] {
-        assert!(bench.state.handle(event).is_empty());
+        assert!(bench.handle(event).is_empty());
     }
     assert_eq!(bench.texts(), ["one"]);
 }

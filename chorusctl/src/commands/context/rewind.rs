@@ -1,0 +1,35 @@
+//! `chorusctl context rewind`.
+
+use chorus_proto::methods::context::{Rewind, RewindParams};
+
+use crate::app::App;
+use crate::error::Failure;
+use crate::ui::words::count;
+
+/// Drop the last turns from the live conversation
+///
+/// A turn begins with a message of the user and ends before the next one. What was dropped can be had back with
+/// `--undo` until the next message comes.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Turns to drop [default: 1]
+    #[arg(conflicts_with = "undo")]
+    n: Option<u64>,
+    /// Bring back what the last rewind dropped
+    #[arg(long)]
+    undo: bool,
+}
+
+/// Rewinds it.
+///
+/// # Errors
+/// Why it was not rewound.
+pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    let params = RewindParams { agent: app.agent(), n: args.n, undo: args.undo };
+    app.answer::<Rewind>(&params, |app, result| {
+        let moved = count(result.moved, "message");
+        let what =
+            if args.undo { format!("{moved} came back") } else { format!("dropped {moved}; --undo brings them back") };
+        app.out.done(&format!("{what} ({} in the context)", result.messages))
+    })
+}

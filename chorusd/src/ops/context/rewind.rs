@@ -1,0 +1,26 @@
+//! `context.rewind`.
+
+use chorus_proto::methods::context::{RewindParams, RewindResult};
+
+use super::wrong_reply;
+use crate::agent::event::{Reply, Verb};
+use crate::failure::{Failure, Result};
+use crate::ops::{Ops, select};
+
+/// Drops the last user turns from the live context; `undo` brings back what the last rewind dropped.
+///
+/// # Errors
+/// `nothing_to_save` for an empty context, `invalid_params`, `denied` where there is nothing to take back.
+pub async fn rewind(ops: &Ops, params: RewindParams) -> Result<RewindResult> {
+    let agent = select::agent(ops, params.agent.as_deref()).await?;
+    let verb = match (params.undo, params.n) {
+        (true, None) => Verb::Unrewind,
+        (true, Some(_)) => return Err(Failure::invalid("`undo` takes the last rewind back whole, without a number")),
+        (false, Some(0)) => return Err(Failure::invalid("at least one turn")),
+        (false, turns) => Verb::Rewind { turns: turns.unwrap_or(1) },
+    };
+    match ops.registry.ask(agent.facts.id, verb).await?.reply {
+        Reply::Rewound { moved, messages } => Ok(RewindResult { moved, messages }),
+        _ => Err(wrong_reply()),
+    }
+}

@@ -1,0 +1,26 @@
+//! `events.list`.
+
+use chorus_proto::methods::events::{ListParams, ListResult};
+
+use super::PAGE;
+use crate::failure::{Failure, Result};
+use crate::ops::Ops;
+
+/// Most events a page.
+const MAX_PAGE: u64 = 10_000;
+
+/// Events that are kept, oldest first.
+///
+/// # Errors
+/// `invalid_params`, or a database that cannot be read.
+pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
+    let limit = params.limit.unwrap_or(PAGE);
+    if !(1..=MAX_PAGE).contains(&limit) {
+        return Err(Failure::invalid(format!("`limit` is 1 to {MAX_PAGE}")));
+    }
+    let (events, lagged) = ops.store.journal.events_after(params.after.unwrap_or(0), limit).await?;
+    let next = events.last().map(|event| event.seq).filter(|_| events.len() as u64 == limit);
+    // Whoever starts at the beginning has not missed what was before it.
+    let lagged = if params.after.is_none() { 0 } else { lagged };
+    Ok(ListResult { events, lagged, next })
+}

@@ -1,0 +1,7 @@
+//! `events.*`.
+
+pub mod list;
+pub mod subscribe;
+
+/// Events a page unless said otherwise.
+const PAGE: u64 = 1_000;

@@ -1,0 +1,80 @@
+//! The event log: what happened, numbered without gaps over restarts. The last 10,000 can be had again.
+
+use chorus_proto::event::{Event, EventType};
+use jiff::Timestamp;
+use rusqlite::{Connection, Row, params};
+use serde_json::Value;
+
+use super::{from_nanos, to_nanos};
+use crate::failure::{Failure, Result};
+
+/// Events that can be replayed.
+pub const KEPT: i64 = 10_000;
+
+/// So many more are kept before the oldest are deleted, all in one go.
+const SLACK: i64 = 1_000;
+
+/// An event before it has its number.
+#[derive(Debug, Clone)]
+pub struct NewEvent {
+    pub at: Timestamp,
+    pub kind: EventType,
+    /// Name of the agent.
+    pub agent: Option<String>,
+    pub data: Value,
+}
+
+/// Numbers an event and keeps it.
+pub fn insert(conn: &Connection, event: NewEvent) -> Result<Event> {
+    let data = serde_json::to_string(&event.data).map_err(|e| Failure::internal(e.to_string()))?;
+    conn.prepare_cached("INSERT INTO events (at, type, agent, data) VALUES (?1, ?2, ?3, ?4)")?.execute(params![
+        to_nanos(event.at),
+        event.kind.as_str(),
+        event.agent,
+        data
+    ])?;
+    let seq = conn.last_insert_rowid();
+    if seq % SLACK == 0 {
+        conn.prepare_cached("DELETE FROM events WHERE seq <= ?1")?.execute([seq - KEPT])?;
+    }
+    Ok(Event {
+        seq: u64::try_from(seq).unwrap_or(0),
+        time: event.at,
+        kind: event.kind,
+        agent: event.agent,
+        data: event.data,
+    })
+}
+
+/// Number of the newest event; 0 before the first.
+pub fn last(conn: &Connection) -> Result<u64> {
+    // The log is trimmed, so the sequence remembers the highest number.
+    Ok(conn
+        .query_row("SELECT seq FROM sqlite_sequence WHERE name = 'events'", [], |row| row.get(0))
+        .or_else(|e| if e == rusqlite::Error::QueryReturnedNoRows { Ok(0) } else { Err(e) })?)
+}
+
+/// At most `limit` events after number `after`, and how many before those are gone.
+pub fn after(conn: &Connection, after: u64, limit: u64) -> Result<(Vec<Event>, u64)> {
+    let newest = last(conn)?;
+    let oldest = newest.saturating_sub(KEPT as u64) + 1;
+    let missed = oldest.saturating_sub(after + 1).min(newest.saturating_sub(after));
+    let from = after.max(oldest - 1);
+    let mut statement =
+        conn.prepare_cached("SELECT seq, at, type, agent, data FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2")?;
+    let events = statement
+        .query_map(params![from, i64::try_from(limit).unwrap_or(i64::MAX)], read)?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok((events, missed))
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Event> {
+    let data = row.get_ref(4)?.as_str()?;
+    Ok(Event {
+        seq: row.get(0)?,
+        time: from_nanos(row.get(1)?),
+        kind: EventType::parse(row.get_ref(2)?.as_str()?),
+        agent: row.get(3)?,
+        data: serde_json::from_str(data).unwrap_or_default(),
+    })
+}

@@ -1,0 +1,79 @@
+//! What happened, as observers hear it.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+macro_rules! event_types {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// The kind of an event. A client of an older release reads newer ones as `unknown`.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        pub enum EventType {
+            $($(#[$doc])* #[serde(rename = $name)] $variant,)*
+            #[serde(rename = "unknown", other)]
+            Unknown,
+        }
+
+        impl EventType {
+            /// The name on the wire.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                    Self::Unknown => "unknown",
+                }
+            }
+
+            /// The type of that name.
+            #[must_use]
+            pub fn parse(name: &str) -> Self {
+                match name {
+                    $($name => Self::$variant,)*
+                    _ => Self::Unknown,
+                }
+            }
+        }
+    };
+}
+
+event_types! {
+    /// `data`: `{id}`
+    AgentCreated = "agent.created",
+    /// `data`: `{id}`
+    AgentDestroyed = "agent.destroyed",
+    /// `data`: `{appended, messages}`: how many came and how many there are
+    MessageAppended = "message.appended",
+    /// `data`: `{id, short_id, session_id, trigger, messages}`
+    ContextSaved = "context.saved",
+    /// `data`: `{discarded}`
+    ContextCleared = "context.cleared",
+    /// `data`: `{id, session_id, messages}`
+    ContextRestored = "context.restored",
+    /// `data`: `{id, summary, source}`: a session has its summary
+    SummaryReady = "summary.ready",
+    /// `data`: `{text}`: something to tell people
+    Notice = "notice",
+    DaemonStopping = "daemon.stopping",
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Event {
+    /// One more than that of the event before it, over restarts too.
+    pub seq: u64,
+    pub time: Timestamp,
+    #[serde(rename = "type")]
+    pub kind: EventType,
+    /// Name of the agent, where it concerns one.
+    pub agent: Option<String>,
+    pub data: Value,
+}
+
+/// `params` of a `lagged` notification: events that this subscriber did not get.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Lagged {
+    pub missed: u64,
+}

@@ -1,0 +1,57 @@
+//! Pinned facts stay with the conversation.
+
+use chorus_proto::methods::context::{Pin, PinParams, Unpin, UnpinParams};
+use chorus_proto::{Client, ErrorKind};
+use chorus_tests::Daemon;
+use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::ctl::chorusctl;
+
+use crate::home;
+
+fn pin(client: &mut Client, fact: &str) -> Vec<String> {
+    let params = PinParams { agent: Some("a".into()), fact: fact.into() };
+    client.call::<Pin>(&params).expect("pinned").pinned_facts.into_iter().map(|fact| fact.text).collect()
+}
+
+#[test]
+fn they_survive_crash_save_and_restore_and_clear_drops_them() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    pin(&mut client, "the old column stays");
+    let agent = client.status_of("a");
+    assert_eq!(agent.context.and_then(|context| context.idle_deadline_at), None, "pins alone start no timer");
+    chorusctl(&home, ["context", "save", "nothing"]).failed_with_hint(5);
+    client.append("a", "one");
+    assert_eq!(pin(&mut client, "DATEV comes first"), ["the old column stays", "DATEV comes first"]);
+    daemon.kill9();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    assert_eq!(client.pins("a"), ["the old column stays", "DATEV comes first"]);
+    let session = client.save("a", "with pins");
+    assert_eq!(session.header.working_set.pinned_facts.len(), 2);
+    chorusctl(&home, ["context", "clear", "--yes"]).ok();
+    assert!(client.pins("a").is_empty());
+    client.restore("a", "latest");
+    assert_eq!(client.pins("a").len(), 2);
+    let unpin = |n| UnpinParams { agent: Some("a".into()), n };
+    assert_eq!(kind_of(client.call::<Unpin>(&unpin(3))), ErrorKind::NotFound);
+    client.call::<Unpin>(&unpin(1)).expect("unpinned");
+    daemon.kill9();
+    let daemon = Daemon::start(&home);
+    assert_eq!(daemon.client().pins("a"), ["DATEV comes first"]);
+}
+
+#[test]
+fn the_command_line_pins_lists_and_unpins() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    chorusctl(&home, ["agent", "init", "a"]).ok();
+    assert!(chorusctl(&home, ["context", "pin", "the old column stays"]).ok().contains("1  the old column stays"));
+    chorusctl(&home, ["context", "append", "hello"]).ok();
+    assert!(chorusctl(&home, ["context", "show"]).ok().contains("1  the old column stays"));
+    chorusctl(&home, ["context", "pin", " "]).failed_with_hint(2);
+    chorusctl(&home, ["context", "unpin", "1"]).ok();
+    chorusctl(&home, ["context", "unpin", "1"]).failed_with_hint(3);
+}

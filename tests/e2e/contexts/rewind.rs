@@ -1,0 +1,54 @@
+//! The last turns can be taken back, and brought back.
+
+use chorus_proto::methods::context::{Rewind, RewindParams};
+use chorus_proto::{ErrorKind, NewMessage, Role};
+use chorus_tests::Daemon;
+use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::ctl::chorusctl;
+
+use crate::home;
+
+#[test]
+fn turns_go_and_come_back_over_a_crash_too() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    let talk = [(Role::User, "q1"), (Role::Assistant, "a1"), (Role::User, "q2"), (Role::Assistant, "a2")];
+    client.append_all("a", talk.map(|(role, text)| NewMessage::text(role, text)).into());
+    client.save("a", "all four");
+    let rewind = |n, undo| RewindParams { agent: Some("a".into()), n, undo };
+    let result = client.call::<Rewind>(&rewind(None, false)).expect("rewound");
+    assert_eq!((result.moved, result.messages), (2, 2));
+    assert_eq!(client.texts("a"), ["q1", "a1"]);
+    daemon.kill9();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    assert_eq!(client.texts("a"), ["q1", "a1"]);
+    client.call::<Rewind>(&rewind(None, true)).expect("undone");
+    assert_eq!(client.texts("a"), ["q1", "a1", "q2", "a2"]);
+    assert_eq!(client.status_of("a").context.expect("live").unsaved, 0);
+    client.call::<Rewind>(&rewind(Some(2), false)).expect("rewound");
+    assert!(client.texts("a").is_empty());
+    client.append("a", "another beginning");
+    assert_eq!(kind_of(client.call::<Rewind>(&rewind(None, true))), ErrorKind::Denied);
+    assert_eq!(client.status_of("a").context.expect("live").unsaved, 1);
+    daemon.terminate();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    assert_eq!(client.texts("a"), ["another beginning"]);
+    assert_eq!(client.session("a", "latest").1.len(), 1, "the stop saved what was there");
+}
+
+#[test]
+fn the_command_line_rewinds() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    chorusctl(&home, ["agent", "init", "a"]).ok();
+    chorusctl(&home, ["context", "rewind"]).failed_with_hint(5);
+    chorusctl(&home, ["context", "append", "one"]).ok();
+    chorusctl(&home, ["context", "rewind", "2"]).failed_with_hint(2);
+    assert!(chorusctl(&home, ["context", "rewind"]).ok().contains("dropped 1 message"));
+    chorusctl(&home, ["context", "rewind", "--undo"]).ok();
+    chorusctl(&home, ["context", "rewind", "--undo"]).failed_with_hint(6);
+}

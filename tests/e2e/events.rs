@@ -1,0 +1,112 @@
+//! Events: numbered over restarts, replayed, followed; a slow listener harms only itself.
+
+use chorus_proto::event::Lagged;
+use chorus_proto::methods::events::{List, ListParams, Subscribe, SubscribeParams};
+use chorus_proto::{Client, Event, EventType};
+use chorus_tests::Daemon;
+use chorus_tests::chat::Chat as _;
+use chorus_tests::ctl::chorusctl;
+
+use crate::home;
+
+/// All kept events after number `after`.
+pub fn events(client: &mut Client, after: u64) -> Vec<Event> {
+    let mut all = Vec::new();
+    let mut after = Some(after);
+    while after.is_some() {
+        let page = client.call::<List>(&ListParams { after, limit: None }).expect("events.list");
+        all.extend(page.events);
+        after = page.next;
+    }
+    all
+}
+
+fn next(client: &mut Client) -> Event {
+    let (method, params) = client.next_notification().expect("a notification");
+    assert_eq!(method, "event");
+    serde_json::from_str(params.get()).expect("an event")
+}
+
+#[test]
+fn numbers_go_on_over_restarts_without_gaps() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "one");
+    daemon.kill9();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.append("a", "two");
+    client.save("a", "both");
+    daemon.terminate();
+    let daemon = Daemon::start(&home);
+    let found = events(&mut daemon.client(), 0);
+    let numbers: Vec<u64> = found.iter().map(|event| event.seq).collect();
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
+    let kinds: Vec<_> = found.iter().map(|event| event.kind).collect();
+    use EventType::{AgentCreated, ContextSaved, DaemonStopping, MessageAppended, SummaryReady};
+    assert_eq!(kinds[..5], [AgentCreated, MessageAppended, MessageAppended, ContextSaved, SummaryReady]);
+    assert!(kinds.contains(&DaemonStopping));
+    assert_eq!(found[1].agent.as_deref(), Some("a"));
+    assert_eq!(found[2].data, serde_json::json!({"appended": 1, "messages": 2}));
+}
+
+#[test]
+fn a_listener_hears_what_was_and_what_comes_each_once() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "before");
+    let mut listener = daemon.client();
+    listener.call::<Subscribe>(&SubscribeParams { after: Some(0) }).expect("subscribed");
+    client.append("a", "after");
+    let heard: Vec<_> = (0..3).map(|_| next(&mut listener)).collect();
+    assert_eq!(heard.iter().map(|event| event.seq).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(heard[2].data["messages"], 2);
+    let mut late = daemon.client();
+    assert_eq!(late.call::<Subscribe>(&SubscribeParams::default()).expect("subscribed").seq, 3);
+    client.append("a", "third");
+    assert_eq!(next(&mut late).seq, 4);
+}
+
+#[test]
+fn what_is_no_longer_kept_is_counted() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    let mut raw = daemon.raw();
+    let line = r#"{"jsonrpc":"2.0","id":1,"method":"context.append","params":{"agent":"a","text":"x"}}"#;
+    for _ in 0..120 {
+        for _ in 0..100 {
+            raw.frame(line);
+        }
+        for _ in 0..100 {
+            raw.receive().expect("an answer");
+        }
+    }
+    let page = client.call::<List>(&ListParams { after: Some(1), limit: Some(1) }).expect("events");
+    let newest = 1 + 12_000;
+    assert_eq!(page.lagged, newest - 10_000 - 1);
+    assert_eq!(page.events[0].seq, newest - 10_000 + 1);
+    let mut listener = daemon.client();
+    listener.call::<Subscribe>(&SubscribeParams { after: Some(1) }).expect("subscribed");
+    let (method, params) = listener.next_notification().expect("a notification");
+    let lagged: Lagged = serde_json::from_str(params.get()).expect("lagged");
+    assert_eq!((method.as_str(), lagged.missed), ("lagged", page.lagged));
+    assert_eq!(next(&mut listener).seq, page.events[0].seq);
+}
+
+#[test]
+fn the_command_line_lists_them() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    daemon.client().init("a");
+    chorusctl(&home, ["context", "append", "hello"]).ok();
+    assert!(chorusctl(&home, ["events"]).ok().contains("message.appended"));
+    let listed = chorusctl(&home, ["events", "--json", "--after", "1"]).json();
+    assert_eq!(listed["events"][0]["type"], "message.appended");
+    assert_eq!(chorusctl(&home, ["events", "--format", "jsonl"]).ok().lines().count(), 2);
+}
