@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use chorus_proto::methods::context;
-use chorus_proto::{CallError, NewMessage, Role};
+use chorus_proto::{CallError, Client, NewMessage, Role};
 use chorus_tests::chat::Chat as _;
 use chorus_tests::rng::{Rng, rounds};
 use chorus_tests::{DEADLINE, Daemon};
@@ -17,8 +17,7 @@ use crate::home;
 const CLIENTS: u64 = 4;
 
 /// Appends to the agent they all share until the daemon is gone; gives how many were acknowledged and sent.
-fn append_to_shared(daemon: &Daemon, client: u64, from: u64, acks: &SyncSender<()>) -> (u64, u64) {
-    let mut connection = daemon.client();
+fn append_to_shared(mut connection: Client, client: u64, from: u64, acks: &SyncSender<()>) -> (u64, u64) {
     let mut next = from;
     loop {
         // Two at a time now and then: all or nothing.
@@ -61,19 +60,17 @@ fn nothing_acknowledged_is_lost_doubled_or_reordered() {
         let (acks, acknowledged) = sync_channel(100_000);
         std::thread::scope(|scope| {
             for n in 0..CLIENTS {
-                let (acks, shared, daemon) = (acks.clone(), &shared, &daemon);
+                // Connected here: a thread may get its first turn only after the kill.
+                let (acks, shared, connection) = (acks.clone(), &shared, daemon.client());
                 scope.spawn(move || {
                     let from = shared.lock().expect("the oracle").acked(n);
-                    let (acked, sent) = append_to_shared(daemon, n, from, &acks);
+                    let (acked, sent) = append_to_shared(connection, n, from, &acks);
                     shared.lock().expect("the oracle").set(n, acked, sent);
                 });
             }
             for solo in &mut solos {
-                let (acks, daemon) = (acks.clone(), &daemon);
-                scope.spawn(move || {
-                    let mut client = daemon.client();
-                    solo.work(&mut client, || _ = acks.send(()));
-                });
+                let (acks, mut connection) = (acks.clone(), daemon.client());
+                scope.spawn(move || solo.work(&mut connection, || _ = acks.send(())));
             }
             wait_for_acks(&acknowledged, 20 + rng.below(200), Duration::from_micros(rng.below(4000)));
             chorus_tests::process::kill(daemon.pid);
