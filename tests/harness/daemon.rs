@@ -161,8 +161,11 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        process::kill(self.pid);
-        _ = self.child.kill();
-        _ = self.child.wait();
+        // A child that was waited for has given its number back, and somebody else may have it by now.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            process::kill(self.pid);
+            _ = self.child.kill();
+            _ = self.child.wait();
+        }
     }
 }

@@ -90,6 +90,10 @@ impl Strace {
 
 impl Drop for Strace {
     fn drop(&mut self) {
+        // A child that was waited for has given its number back, and somebody else may have it by now.
+        if !matches!(self.child.try_wait(), Ok(None)) {
+            return;
+        }
         // SIGTERM, so that it lets its threads go before it ends.
         process::signal(self.child.id(), rustix::process::Signal::TERM);
         if !std::thread::panicking() {
