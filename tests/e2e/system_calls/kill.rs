@@ -13,7 +13,7 @@ use super::verbs::{Verb, copy, prepared};
 use super::{all, sample};
 
 /// Calls struck a verb unless all are asked for.
-const SAMPLE: usize = 5;
+const SAMPLE: usize = 12;
 
 /// Of a verb with thousands of writes, all are too many.
 const MOST: usize = 80;
@@ -118,8 +118,7 @@ fn strike(verbs: &[Verb]) {
         }
     }
     report(&format!("{killed} kills at {total} calls, 0 violations, not reached: {missed:?}"));
-    // Commits that happen to overlap share their writes: the last write of one run need not be there in another.
-    assert!(missed.len() <= 1.max(killed / 10), "too many calls were not reached: {missed:?}");
+    assert!(missed.len() * 10 <= killed, "too many calls were not reached: {missed:?}");
 }
 
 /// How many calls there are of each kind.
