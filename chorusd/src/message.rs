@@ -24,7 +24,7 @@ struct Skim<'a> {
     _id: Cow<'a, str>,
     role: Role,
     #[serde(borrow)]
-    content: Cow<'a, str>,
+    content: &'a RawValue,
     #[serde(rename = "timestamp")]
     _timestamp: Timestamp,
     #[serde(borrow, default)]
@@ -57,7 +57,7 @@ impl Stored {
     pub fn parse(json: Bytes) -> serde_json::Result<Self> {
         let skim: Skim<'_> = serde_json::from_slice(&json)?;
         let params: u64 = skim.tool_calls.iter().map(|call| count_chars(call.params.get())).sum();
-        let chars = count_chars(&skim.content) + params;
+        let chars = chars_of_string(skim.content.get())? + params;
         let role = skim.role;
         Ok(Self { json, role, chars })
     }
@@ -86,6 +86,24 @@ impl Stored {
     pub fn to_message(&self) -> serde_json::Result<Message> {
         serde_json::from_slice(&self.json)
     }
+}
+
+/// Characters of a JSON string, given as it stands in the JSON.
+fn chars_of_string(raw: &str) -> serde_json::Result<u64> {
+    // Most contents are long and have only escapes of one character: they are counted where they stand.
+    let Some(inner) = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')) else {
+        return serde_json::from_str::<&str>(raw).map(count_chars);
+    };
+    let mut escapes = 0;
+    let mut rest = inner.as_bytes();
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        if rest.get(at + 1) == Some(&b'u') {
+            return serde_json::from_str::<Cow<'_, str>>(raw).map(|text| count_chars(&text));
+        }
+        escapes += 1;
+        rest = rest.get(at + 2..).unwrap_or_default();
+    }
+    Ok(count_chars(inner) - escapes)
 }
 
 fn count_chars(text: &str) -> u64 {
@@ -155,6 +173,22 @@ mod tests {
         assert_eq!(stored.role(), Role::Assistant);
         assert_eq!(stored.chars(), 2 + 11);
         assert_eq!(serde_json::to_string(&stored).unwrap(), line);
+    }
+
+    #[test]
+    fn escapes_are_one_character_and_what_is_no_string_is_refused() {
+        let chars = |content: &str| {
+            let line = format!(r#"{{"id":"1","role":"user","timestamp":"2026-01-02T03:04:05Z","content":{content}}}"#);
+            Stored::parse(line.into()).map(|stored| stored.chars())
+        };
+        for text in ["", "a", "\\", "\\\\n", "a\nb\"c\\", "\u{1}é\n", "🎉\\u0041"] {
+            let json = serde_json::to_string(text).unwrap();
+            assert_eq!(chars(&json).unwrap(), text.chars().count() as u64, "{json}");
+        }
+        assert_eq!(chars(r#""\ud83c\udf89 \u00e9""#).unwrap(), 3);
+        for wrong in ["null", "7", "[\"a\"]", r#""\ud83c""#, r#""\x""#] {
+            assert!(chars(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

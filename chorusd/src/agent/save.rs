@@ -11,6 +11,7 @@ use super::Facts;
 use super::effect::Draft;
 use crate::failure::{Failure, Result};
 use crate::message::Stored;
+use crate::session::beside::beside;
 use crate::session::{MessageHash, slug};
 use crate::store::catalog::SessionRow;
 use crate::store::session_files::Written;
@@ -39,8 +40,9 @@ pub async fn save(store: &Arc<Store>, draft: Draft) -> Result<Session> {
     let wanted = slug::session_id(draft.now, &slug);
     let facts = draft.facts.clone();
     let make = move |dir: &Path, session_id: &str| {
-        let header = header(&draft, id, session_id);
-        let written = session_files::write(dir, &header, &draft.messages)?;
+        let bytes = draft.messages.iter().map(|message| message.json().len()).sum();
+        let (sha256, header) = beside(bytes, || hash(&draft.messages), || header(&draft, id, session_id));
+        let written = session_files::write(dir, &header, &draft.messages, sha256)?;
         Ok((header, written))
     };
     // The mark goes to another database than the row: their fsyncs overlap. A mark without its row is made good by
@@ -56,11 +58,9 @@ async fn held_already(store: &Arc<Store>, draft: &Draft) -> Result<Option<Sessio
     else {
         return Ok(None);
     };
-    let mut hash = MessageHash::default();
-    draft.messages.iter().for_each(|message| hash.add(message.json()));
     let path = session_files::path_of(&draft.facts.dir, &row.header.session_id);
     let untouched = path.metadata().is_ok_and(|metadata| session_files::stamp(&metadata) == row.file_stamp);
-    if !untouched || hash.finish() != row.sha256 {
+    if !untouched || hash(&draft.messages) != row.sha256 {
         return Ok(None);
     }
     let short_id = store.catalog.short_ids(vec![row.header.id]).await?.pop().unwrap_or_default();
@@ -115,6 +115,10 @@ pub async fn write<Also: Future<Output = Result<()>>>(
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     tokio::task::spawn_blocking(work).await.map_err(|e| Failure::internal(e.to_string()))?
+}
+
+fn hash(messages: &[Stored]) -> String {
+    MessageHash::of(messages.iter().map(|message| &message.json()[..])).finish()
 }
 
 /// Content of the first message, empty where there is none.

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
+use super::beside::beside;
 use super::compact::compact;
 use crate::message::{Stored, Totals};
 
@@ -23,6 +24,13 @@ impl MessageHash {
     pub fn add(&mut self, json: &[u8]) {
         self.0.update(json);
         self.0.update(b"\n");
+    }
+
+    /// Of all of them.
+    pub fn of<'a>(messages: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        let mut hash = Self::default();
+        messages.into_iter().for_each(|json| hash.add(json));
+        hash
     }
 
     /// 64 hex digits.
@@ -225,22 +233,29 @@ fn parse_lines(bytes: &Bytes) -> Option<SessionFile> {
     if any.schema != Some(u64::from(SESSION_SCHEMA)) {
         return None;
     }
-    let mut messages = Vec::with_capacity(usize::try_from(any.message_count?).ok()?.min(bytes.len() / 64));
-    let mut hash = MessageHash::default();
-    let mut at = body_start;
-    while at < body_end {
-        let end = memchr::memchr(b'\n', &bytes[at..body_end]).map_or(body_end, |n| at + n);
-        let mut line = &bytes[at..end];
-        line = line.strip_prefix(b"    ")?;
-        if end < body_end {
+    let lines = lines(bytes, body_start, body_end)?;
+    let (hash, messages) = beside(
+        body_end - body_start,
+        || MessageHash::of(lines.iter().copied()),
+        || lines.iter().map(|line| Stored::parse(bytes.slice_ref(line)).ok()).collect::<Option<Vec<_>>>(),
+    );
+    finish(any, messages?, hash).ok()
+}
+
+/// The messages between two offsets, without what stands around each.
+fn lines(bytes: &[u8], from: usize, to: usize) -> Option<Vec<&[u8]>> {
+    let mut lines = Vec::new();
+    let mut at = from;
+    while at < to {
+        let end = memchr::memchr(b'\n', &bytes[at..to]).map_or(to, |n| at + n);
+        let mut line = bytes[at..end].strip_prefix(b"    ")?;
+        if end < to {
             line = line.strip_suffix(b",")?;
         }
-        let message = Stored::parse(bytes.slice_ref(line)).ok()?;
-        hash.add(message.json());
-        messages.push(message);
+        lines.push(line);
         at = end + 1;
     }
-    finish(any, messages, hash).ok()
+    Some(lines)
 }
 
 fn parse_any(bytes: &Bytes) -> Result<SessionFile, FormatError> {

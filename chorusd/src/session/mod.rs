@@ -1,5 +1,6 @@
 //! Sessions on disk: their format, their names, what a person types to mean one, and what becomes one.
 
+pub mod beside;
 pub mod compact;
 pub mod export;
 pub mod file;

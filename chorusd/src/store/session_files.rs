@@ -77,21 +77,20 @@ pub fn path_of(agent_dir: &Path, session_id: &str) -> PathBuf {
     agent_dir.join("sessions").join(format!("{session_id}.json"))
 }
 
-/// Writes a session. Blocks; on return the file is durable under its name.
+/// Writes a session, `sha256` being the [`MessageHash`] of its messages. Blocks; on return the file is durable under its
+/// name.
 ///
 /// # Errors
 /// Whatever the disk says; nothing is left behind then.
-pub fn write(agent_dir: &Path, header: &SessionHeader, messages: &[Stored]) -> Result<Written> {
+pub fn write(agent_dir: &Path, header: &SessionHeader, messages: &[Stored], sha256: String) -> Result<Written> {
     let target = path_of(agent_dir, &header.session_id);
     replace(&target, |out| {
-        let mut hash = MessageHash::default();
         file::write_header(out, header)?;
         for (index, message) in messages.iter().enumerate() {
-            hash.add(message.json());
             file::write_message(out, message.json(), index == 0)?;
         }
         file::write_end(out)?;
-        Ok(hash.finish())
+        Ok(sha256)
     })
 }
 

@@ -32,6 +32,8 @@ type Job = Box<dyn FnOnce(Result<&Connection>) -> Done + Send>;
 
 enum Message {
     Job(Job),
+    /// Undone alone only as long as it has changed nothing.
+    Checked(Job),
     /// Outside of any transaction.
     Alone(Job),
     Close(oneshot::Sender<()>),
@@ -47,6 +49,7 @@ impl std::fmt::Debug for Message {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Job(_) => "Job",
+            Self::Checked(_) => "Checked",
             Self::Alone(_) => "Alone",
             Self::Close(_) => "Close",
         })
@@ -64,7 +67,7 @@ impl Worker {
         Self::spawn(name, move |jobs| {
             while let Ok(message) = jobs.recv() {
                 match message {
-                    Message::Job(job) | Message::Alone(job) => (job(Ok(&conn)).finish)(Ok(())),
+                    Message::Job(job) | Message::Checked(job) | Message::Alone(job) => (job(Ok(&conn)).finish)(Ok(())),
                     Message::Close(done) => {
                         drop(conn);
                         let _ = done.send(());
@@ -93,15 +96,16 @@ impl Worker {
         self.queue(Message::Job, job, |_: &T| ())
     }
 
-    /// As [`Worker::submit`]; `then` sees the result right after the commit, on the worker's thread and in the order of
-    /// the jobs.
-    pub fn submit_then<T, J, A>(&self, job: J, then: A) -> impl Future<Output = Result<T>> + Send + use<T, J, A>
+    /// As [`Worker::submit`], for many small jobs that check before they change anything: they go without a savepoint
+    /// each, so one that fails after a change takes its whole group with it. `then` sees the result right after the
+    /// commit, on the worker's thread and in the order of the jobs.
+    pub fn submit_checked<T, J, A>(&self, job: J, then: A) -> impl Future<Output = Result<T>> + Send + use<T, J, A>
     where
         T: Send + 'static,
         J: FnOnce(&Connection) -> Result<T> + Send + 'static,
         A: FnOnce(&T) + Send + 'static,
     {
-        self.queue(Message::Job, job, then)
+        self.queue(Message::Checked, job, then)
     }
 
     /// As [`Worker::submit`], for what SQLite does only outside of a transaction.
@@ -174,7 +178,8 @@ impl Writer {
             let (mut close, mut alone) = (None, None);
             while let Some(message) = next.take() {
                 match message {
-                    Message::Job(job) => group.push(job),
+                    Message::Job(job) => group.push((job, false)),
+                    Message::Checked(job) => group.push((job, true)),
                     Message::Alone(job) => {
                         alone = Some(job);
                         break;
@@ -202,13 +207,13 @@ impl Writer {
         }
     }
 
-    fn commit(&mut self, group: &mut Vec<Job>) {
+    fn commit(&mut self, group: &mut Vec<(Job, bool)>) {
         let mut finished = Vec::with_capacity(group.len());
         let alone = group.len() == 1;
         let mut jobs = group.drain(..);
         let outcome = self.transaction(alone, &mut jobs, &mut finished);
         if let Err(failure) = &outcome {
-            finished.extend(jobs.map(|job| job(Err(failure.clone()))));
+            finished.extend(jobs.map(|(job, _)| job(Err(failure.clone()))));
         }
         for done in finished {
             (done.finish)(outcome.clone());
@@ -221,17 +226,19 @@ impl Writer {
     fn transaction(
         &mut self,
         alone: bool,
-        jobs: &mut impl Iterator<Item = Job>,
+        jobs: &mut impl Iterator<Item = (Job, bool)>,
         finished: &mut Vec<Done>,
     ) -> Result<()> {
         if let Some(failure) = &self.broken {
             return Err(failure.clone());
         }
         self.execute("BEGIN IMMEDIATE")?;
-        for job in jobs {
-            if !alone {
+        for (job, checked) in jobs {
+            let savepoint = !alone && !checked;
+            if savepoint {
                 self.execute("SAVEPOINT job")?;
             }
+            let changes = self.conn.total_changes();
             let done = job(Ok(&self.conn));
             let failed = done.failed.clone();
             finished.push(done);
@@ -250,9 +257,14 @@ impl Writer {
                     return Err(failure);
                 }
                 Some(_) if alone => return self.execute("ROLLBACK"),
-                Some(_) => self.execute("ROLLBACK TO job; RELEASE job")?,
-                None if alone => {}
-                None => self.execute("RELEASE job")?,
+                Some(_) if savepoint => self.execute("ROLLBACK TO job; RELEASE job")?,
+                Some(_) if self.conn.total_changes() == changes => {}
+                Some(failure) => {
+                    self.execute("ROLLBACK")?;
+                    return Err(failure);
+                }
+                None if savepoint => self.execute("RELEASE job")?,
+                None => {}
             }
         }
         self.execute("COMMIT")
@@ -290,23 +302,59 @@ mod tests {
         worker.submit(move |conn| Ok(conn.execute("INSERT INTO t VALUES (?1)", [n])?))
     }
 
-    #[tokio::test]
-    async fn a_job_that_fails_takes_no_other_with_it() {
-        let worker = writer();
+    /// While the job that this submits waits for the gate, others gather into one group.
+    fn held(worker: &Worker) -> (SyncSender<()>, impl Future<Output = Result<()>> + use<>) {
         let (gate, wait) = mpsc::sync_channel::<()>(1);
-        // While the first job waits, the others gather into one group.
         let held = worker.submit(move |_| {
             let _ = wait.recv();
             Ok(())
         });
+        (gate, held)
+    }
+
+    async fn rows(worker: &Worker) -> i64 {
+        let count = |conn: &Connection| Ok(conn.query_row("SELECT count(*) FROM t", [], |r| r.get::<_, i64>(0))?);
+        worker.submit(count).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_job_that_fails_takes_no_other_with_it() {
+        let worker = writer();
+        let (gate, held) = held(&worker);
         let (one, again, two) = (insert(&worker, 1), insert(&worker, 1), insert(&worker, 2));
         gate.send(()).unwrap();
         held.await.unwrap();
         assert!(one.await.is_ok());
         assert_eq!(again.await.unwrap_err().kind, ErrorKind::StorageFailed);
         assert!(two.await.is_ok());
-        let rows = worker.submit(|conn| Ok(conn.query_row("SELECT count(*) FROM t", [], |r| r.get::<_, i64>(0))?));
-        assert_eq!(rows.await.unwrap(), 2);
+        assert_eq!(rows(&worker).await, 2);
+    }
+
+    #[tokio::test]
+    async fn a_checked_job_that_fails_after_a_change_takes_its_group_with_it() {
+        let worker = writer();
+        let twice = |conn: &Connection| {
+            conn.execute("INSERT INTO t VALUES (7)", [])?;
+            Ok(conn.execute("INSERT INTO t VALUES (7)", [])?)
+        };
+        let refused = |_: &Connection| Err::<(), _>(Failure::busy());
+        let (gate, held) = held(&worker);
+        let (one, two, three) = (
+            insert(&worker, 1),
+            worker.submit_checked(refused, |()| ()),
+            worker.submit_checked(|conn| Ok(conn.execute("INSERT INTO t VALUES (2)", [])?), |_| ()),
+        );
+        gate.send(()).unwrap();
+        held.await.unwrap();
+        assert!(one.await.is_ok() && three.await.is_ok());
+        assert_eq!(two.await.unwrap_err().kind, ErrorKind::Busy);
+        let (gate, held) = self::held(&worker);
+        let (four, five) = (insert(&worker, 4), worker.submit_checked(twice, |_| ()));
+        let six = insert(&worker, 6);
+        gate.send(()).unwrap();
+        assert!(held.await.is_err() && four.await.is_err() && five.await.is_err() && six.await.is_err());
+        assert_eq!(rows(&worker).await, 2);
+        assert!(insert(&worker, 8).await.is_ok());
     }
 
     #[tokio::test]

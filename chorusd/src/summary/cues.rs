@@ -312,7 +312,9 @@ fn starts(words: &[String], phrases: &[&str]) -> bool {
 }
 
 fn within(words: &[String], phrases: &[&str]) -> bool {
-    phrases.iter().any(|phrase| (0..words.len()).any(|at| matches(&words[at..], phrase)))
+    // Most words begin no phrase, and their first byte says so.
+    let begins = |word: &str, phrase: &str| word.as_bytes().first() == phrase.as_bytes().first();
+    (0..words.len()).any(|at| phrases.iter().any(|phrase| begins(&words[at], phrase) && matches(&words[at..], phrase)))
 }
 
 fn matches(words: &[String], phrase: &str) -> bool {

@@ -49,10 +49,7 @@ pub fn insert(conn: &Connection, event: NewEvent) -> Result<Event> {
 
 /// Number of the newest event; 0 before the first.
 pub fn last(conn: &Connection) -> Result<u64> {
-    // The log is trimmed, so the sequence remembers the highest number.
-    Ok(conn
-        .query_row("SELECT seq FROM sqlite_sequence WHERE name = 'events'", [], |row| row.get(0))
-        .or_else(|e| if e == rusqlite::Error::QueryReturnedNoRows { Ok(0) } else { Err(e) })?)
+    Ok(conn.prepare_cached("SELECT coalesce(max(seq), 0) FROM events")?.query_row([], |row| row.get(0))?)
 }
 
 /// At most `limit` events after number `after`, and how many before those are gone.
@@ -69,13 +66,14 @@ pub fn after(conn: &Connection, after: u64, limit: u64) -> Result<(Vec<Event>, u
     Ok((events, missed))
 }
 
-/// Forgets the events that name a session; a notice names it by its first digits.
+/// Forgets the events that name a session; a notice names it by its first digits. The newest event keeps its place,
+/// from which the next one has its number.
 pub fn forget(conn: &Connection, session: Uuid) -> Result<()> {
     let id = session.to_string();
-    conn.execute(
-        "DELETE FROM events WHERE instr(data, ?1) OR (type = ?2 AND instr(data, ?3))",
-        params![id, EventType::Notice.as_str(), id.get(..8)],
-    )?;
+    let named = "(instr(data, ?1) OR (type = ?2 AND instr(data, ?3)))";
+    let which = params![id, EventType::Notice.as_str(), id.get(..8)];
+    conn.execute(&format!("DELETE FROM events WHERE {named} AND seq < (SELECT max(seq) FROM events)"), which)?;
+    conn.execute(&format!("UPDATE events SET data = '{{}}' WHERE {named}"), which)?;
     Ok(())
 }
 

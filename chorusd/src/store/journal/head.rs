@@ -45,11 +45,11 @@ pub fn from_nanos(nanos: i64) -> Timestamp {
 }
 
 impl NewHead {
-    /// Makes the head unless it is there already.
+    /// Makes the head.
     pub fn insert(&self, conn: &Connection, context: ContextNo) -> Result<()> {
         conn.prepare_cached(
             "INSERT INTO contexts (id, agent_id, started_at, last_activity_at, idle_deadline_at, parent_id)
-             VALUES (?1, ?2, ?3, ?3, ?4, ?5) ON CONFLICT (id) DO NOTHING",
+             VALUES (?1, ?2, ?3, ?3, ?4, ?5)",
         )?
         .execute(params![
             context.0,
@@ -62,21 +62,30 @@ impl NewHead {
     }
 }
 
-/// Counts messages that were added; answers how many there are now.
+/// Counts messages that were added, the last of them in the row `newest`; answers how many there are now.
 pub fn add(
     conn: &Connection,
     context: ContextNo,
     totals: Totals,
     at: Timestamp,
     deadline: Option<Timestamp>,
+    newest: Option<i64>,
 ) -> Result<u64> {
     Ok(conn
         .prepare_cached(
             "UPDATE contexts SET messages = messages + ?2, queries = queries + ?3, chars = chars + ?4,
-                 last_activity_at = ?5, idle_deadline_at = ?6 WHERE id = ?1 RETURNING messages",
+                 last_activity_at = ?5, idle_deadline_at = ?6, last_record = ?7 WHERE id = ?1 RETURNING messages",
         )?
         .query_row(
-            params![context.0, totals.messages, totals.queries, totals.chars, to_nanos(at), deadline.map(to_nanos)],
+            params![
+                context.0,
+                totals.messages,
+                totals.queries,
+                totals.chars,
+                to_nanos(at),
+                deadline.map(to_nanos),
+                newest
+            ],
             |row| row.get(0),
         )?)
 }
@@ -88,12 +97,21 @@ pub fn set(
     totals: Totals,
     saved: u64,
     deadline: Option<Timestamp>,
+    newest: Option<i64>,
 ) -> Result<()> {
     conn.prepare_cached(
-        "UPDATE contexts SET messages = ?2, queries = ?3, chars = ?4, saved_messages = ?5, idle_deadline_at = ?6
-         WHERE id = ?1",
+        "UPDATE contexts SET messages = ?2, queries = ?3, chars = ?4, saved_messages = ?5, idle_deadline_at = ?6,
+             last_record = ?7 WHERE id = ?1",
     )?
-    .execute(params![context.0, totals.messages, totals.queries, totals.chars, saved, deadline.map(to_nanos)])?;
+    .execute(params![
+        context.0,
+        totals.messages,
+        totals.queries,
+        totals.chars,
+        saved,
+        deadline.map(to_nanos),
+        newest
+    ])?;
     Ok(())
 }
 
@@ -101,7 +119,7 @@ pub fn set(
 pub fn all(conn: &Connection) -> Result<Vec<Head>> {
     let mut statement = conn.prepare(
         "SELECT id, agent_id, started_at, last_activity_at, idle_deadline_at, messages, queries, chars, parent_id,
-                saved_messages, saved_session, base_session FROM contexts ORDER BY id",
+                saved_messages, saved_session, base_session FROM contexts WHERE NOT ended ORDER BY id",
     )?;
     let heads = statement.query_map([], read)?.collect::<rusqlite::Result<_>>()?;
     Ok(heads)

@@ -1,48 +1,40 @@
 //! The journal of live contexts: `db/live.db`. What it has answered survives `kill -9` and power loss.
 //!
-//! A context is a row of totals (its head) and a run of records. Appending adds records and moves the head in one
-//! commit; ending a context deletes the head in one commit and trims the records behind it.
+//! A context is a row of totals (its head) and a chain of records. Appending adds records and moves the head in one
+//! commit; ending a context marks the head in one commit and trims the records behind it.
 
+mod chain;
 mod change;
 mod events;
 mod head;
 mod record;
 mod schema;
 
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use bytes::Bytes;
 use chorus_proto::methods::context::AppendResult;
-use chorus_proto::{Event, EventType, WorkingSet};
+use chorus_proto::{Event, EventType};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::json;
 use tokio::sync::broadcast;
 use uuid::Uuid;
 
+pub use chain::Entry;
 pub use change::{Change, ChangeRecord};
 pub use events::NewEvent;
 pub use head::{Head, NewHead, from_nanos, to_nanos};
 pub use record::{Record, unreadable};
 
-use super::sqlite::{self};
+use self::chain::Chain;
+use super::sqlite;
 use super::worker::Worker;
 use super::{Durability, OnFatal};
 use crate::failure::{Failure, Result};
 use crate::message::{ContextNo, Stored, Totals};
-
-/// The keys of a context's records: its number in the high half, the record's in the low.
-fn keys(context: ContextNo) -> RangeInclusive<i64> {
-    (context.0 << 32)..=((context.0 << 32) | 0xFFFF_FFFF)
-}
-
-/// The context a record belongs to.
-fn of_key(key: i64) -> ContextNo {
-    ContextNo(key >> 32)
-}
 
 /// Records deleted in one commit when a context has ended: few enough that no append waits long.
 const TRIM: usize = 2_000;
@@ -123,7 +115,7 @@ impl Journal {
     /// Adds messages; queued by this call, done when the future is. The order of calls is the order of records.
     pub fn append(&self, append: Append) -> impl Future<Output = Result<Appended>> + Send + use<> {
         let events = self.events.clone();
-        let done = self.writer.submit_then(
+        let done = self.writer.submit_checked(
             move |conn| append_in(conn, &append),
             move |(_, event)| {
                 if let Some(event) = event {
@@ -137,7 +129,7 @@ impl Journal {
     /// Keeps events and tells them to whoever listens; queued by this call.
     pub fn emit(&self, new: Vec<NewEvent>) -> impl Future<Output = Result<()>> + Send + use<> {
         let events = self.events.clone();
-        let done = self.writer.submit_then(
+        let done = self.writer.submit_checked(
             move |conn| {
                 new.into_iter().map(|event| events::insert(conn, event).map(Arc::new)).collect::<Result<Vec<_>>>()
             },
@@ -209,7 +201,7 @@ impl Journal {
 
     /// Ends a context. Its records are trimmed by [`Journal::trim`].
     pub fn end(&self, context: ContextNo) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| end_in(conn, context))
+        self.writer.submit(move |conn| chain::end(conn, context))
     }
 
     /// Ends `old` and begins a context that holds the first `messages` messages of `session`, as a reference.
@@ -224,20 +216,20 @@ impl Journal {
     ) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             if let Some(old) = old {
-                end_in(conn, old)?;
+                chain::end(conn, old)?;
             }
             head.insert(conn, context)?;
-            head::add(conn, context, totals, head.started_at, head.idle_deadline_at)?;
+            let mut chain = Chain::empty();
+            chain.add(conn, 0, &Record::Session { id: *session.as_bytes(), messages: totals.messages })?;
+            if let Some(json) = &working_set {
+                chain.add(conn, 1, &Record::WorkingSet { json })?;
+            }
+            head::add(conn, context, totals, head.started_at, head.idle_deadline_at, chain.newest())?;
             conn.prepare_cached(
                 "UPDATE contexts SET base_session = ?2, saved_messages = ?3, saved_session = ?4 WHERE id = ?1",
             )?
             .execute(params![context.0, session.as_bytes(), totals.messages, session.as_bytes()])?;
-            let record = Record::Session { id: *session.as_bytes(), messages: totals.messages };
-            insert_record(conn, context, 0, &record)?;
-            match &working_set {
-                Some(json) => insert_record(conn, context, 1, &Record::WorkingSet { json }),
-                None => Ok(()),
-            }
+            Ok(())
         })
     }
 
@@ -245,9 +237,9 @@ impl Journal {
     /// are what holds afterwards.
     pub fn change(&self, change: Change) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
-            change.begin.insert(conn, change.context)?;
-            insert_record(conn, change.context, change.number, &change.record.borrow())?;
-            head::set(conn, change.context, change.totals, change.saved, change.deadline)
+            let mut chain = Chain::of(conn, change.context, &change.begin)?;
+            chain.add(conn, change.number, &change.record.borrow())?;
+            head::set(conn, change.context, change.totals, change.saved, change.deadline, chain.newest())
         })
     }
 
@@ -260,19 +252,18 @@ impl Journal {
         working_set: Option<Bytes>,
     ) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
-            let range = keys(context);
-            conn.execute("DELETE FROM records WHERE key BETWEEN ?1 AND ?2", [range.start(), range.end()])?;
+            chain::clear(conn, context)?;
+            let mut chain = Chain::empty();
             for (number, message) in (0_u32..).zip(&messages) {
-                insert_record(conn, context, number, &Record::Message { json: message.json() })?;
+                chain.add(conn, number, &Record::Message { json: message.json() })?;
             }
             if let Some(json) = &working_set {
-                let number = u32::try_from(messages.len()).unwrap_or(u32::MAX);
-                insert_record(conn, context, number, &Record::WorkingSet { json })?;
+                chain.add(conn, u32::try_from(messages.len()).unwrap_or(u32::MAX), &Record::WorkingSet { json })?;
             }
             conn.execute(
                 "UPDATE contexts SET base_session = NULL, saved_session = nullif(saved_session, ?2),
-                     saved_messages = iif(saved_session = ?2, 0, saved_messages) WHERE id = ?1",
-                params![context.0, session.as_bytes()],
+                     saved_messages = iif(saved_session = ?2, 0, saved_messages), last_record = ?3 WHERE id = ?1",
+                params![context.0, session.as_bytes(), chain.newest()],
             )?;
             Ok(())
         })
@@ -283,7 +274,7 @@ impl Journal {
     /// # Errors
     /// A record that cannot be read.
     pub async fn records(&self, context: ContextNo) -> Result<Vec<(u32, Entry)>> {
-        self.reader.submit(move |conn| load(conn, context)).await
+        self.reader.submit(move |conn| chain::load(conn, context)).await
     }
 
     /// Deletes records of contexts that have ended: of `context`, or whatever a crash left.
@@ -291,12 +282,8 @@ impl Journal {
     /// # Errors
     /// A database that cannot be written.
     pub async fn trim(&self, context: ContextNo) -> Result<()> {
-        loop {
-            let deleted = self.writer.submit(move |conn| trim_in(conn, context)).await?;
-            if deleted < TRIM {
-                return Ok(());
-            }
-        }
+        while self.writer.submit(move |conn| chain::trim(conn, context, TRIM)).await? {}
+        Ok(())
     }
 
     /// Forgets what the event log says of a session: its summary, its name, the notice about it.
@@ -322,12 +309,12 @@ impl Journal {
             .await
     }
 
-    /// Contexts below the first new one that have records and no head: their end was interrupted.
+    /// Contexts that have ended and were not trimmed: a crash came between.
     ///
     /// # Errors
     /// A database that cannot be read.
     pub async fn ended(&self) -> Result<Vec<ContextNo>> {
-        self.reader.submit(schema::headless).await
+        self.reader.submit(chain::ended).await
     }
 
     /// Forgets keys of appends that are too old to come again.
@@ -372,35 +359,18 @@ impl Journal {
     }
 }
 
-/// A record that was read back.
-#[derive(Debug, Clone)]
-pub enum Entry {
-    Message(Stored),
-    /// The first messages of a session.
-    Session {
-        id: Uuid,
-        messages: u64,
-    },
-    WorkingSet(WorkingSet),
-    Rewind {
-        keep: u64,
-        saved: u64,
-    },
-    Unrewind,
-}
-
 fn append_in(conn: &Connection, append: &Append) -> Result<(Appended, Option<Arc<Event>>)> {
     if let Some(key) = &append.key
         && let Some(answer) = known_answer(conn, append.agent, key)?
     {
         return Ok((Appended::Before(answer), None));
     }
-    append.begin.insert(conn, append.context)?;
+    let mut chain = Chain::of(conn, append.context, &append.begin)?;
     for (number, message) in (append.first..).zip(&append.messages) {
-        insert_record(conn, append.context, number, &Record::Message { json: message.json() })?;
+        chain.add(conn, number, &Record::Message { json: message.json() })?;
     }
     let totals = Totals::of(&append.messages);
-    let messages = head::add(conn, append.context, totals, append.at, append.deadline)?;
+    let messages = head::add(conn, append.context, totals, append.at, append.deadline, chain.newest())?;
     let answer = AppendResult { appended: totals.messages, messages };
     if let Some(key) = &append.key {
         conn.prepare_cached("INSERT INTO append_keys (agent_id, key, appended, messages, at) VALUES (?1,?2,?3,?4,?5)")?
@@ -424,52 +394,4 @@ fn known_answer(conn: &Connection, agent: Uuid, key: &str) -> Result<Option<Appe
             Ok(AppendResult { appended: row.get(0)?, messages: row.get(1)? })
         })
         .optional()?)
-}
-
-fn insert_record(conn: &Connection, context: ContextNo, number: u32, record: &Record<'_>) -> Result<()> {
-    let key = keys(context).start() | i64::from(number);
-    conn.prepare_cached("INSERT INTO records (key, envelope) VALUES (?1, ?2)")?
-        .execute(params![key, record.encode()?])?;
-    Ok(())
-}
-
-fn end_in(conn: &Connection, context: ContextNo) -> Result<()> {
-    conn.prepare_cached("DELETE FROM contexts WHERE id = ?1")?.execute([context.0])?;
-    Ok(())
-}
-
-fn trim_in(conn: &Connection, context: ContextNo) -> Result<usize> {
-    let range = keys(context);
-    Ok(conn
-        .prepare_cached(
-            "DELETE FROM records WHERE key IN (SELECT key FROM records WHERE key BETWEEN ?1 AND ?2 LIMIT ?3)",
-        )?
-        .execute(params![range.start(), range.end(), TRIM])?)
-}
-
-fn load(conn: &Connection, context: ContextNo) -> Result<Vec<(u32, Entry)>> {
-    let range = keys(context);
-    let mut statement =
-        conn.prepare_cached("SELECT key, envelope FROM records WHERE key BETWEEN ?1 AND ?2 ORDER BY key")?;
-    let mut rows = statement.query([range.start(), range.end()])?;
-    let mut entries = Vec::new();
-    while let Some(row) = rows.next()? {
-        let key: i64 = row.get(0)?;
-        let number = u32::try_from(key & 0xFFFF_FFFF).unwrap_or(u32::MAX);
-        let envelope = row.get_ref(1)?.as_blob().map_err(|e| Failure::internal(e.to_string()))?;
-        let entry = match Record::decode(envelope)? {
-            Record::Message { json } => Entry::Message(
-                Stored::parse(Bytes::copy_from_slice(json))
-                    .map_err(|e| unreadable(format_args!("message {number}: {e}")))?,
-            ),
-            Record::Session { id, messages } => Entry::Session { id: Uuid::from_bytes(id), messages },
-            Record::WorkingSet { json } => {
-                Entry::WorkingSet(serde_json::from_slice(json).map_err(|e| unreadable(format_args!("pins: {e}")))?)
-            }
-            Record::Rewind { keep, saved } => Entry::Rewind { keep, saved },
-            Record::Unrewind => Entry::Unrewind,
-        };
-        entries.push((number, entry));
-    }
-    Ok(entries)
 }

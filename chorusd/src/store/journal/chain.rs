@@ -1,0 +1,224 @@
+//! The records of a context: a chain from the newest back to the first. Its end stands in the head.
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+use uuid::Uuid;
+
+use super::{NewHead, Record, unreadable};
+use crate::failure::{Failure, Result};
+use crate::message::{ContextNo, Stored};
+use bytes::Bytes;
+use chorus_proto::WorkingSet;
+
+/// The end of a chain, to add to. Whoever adds writes [`Chain::newest`] into the head.
+#[derive(Debug)]
+pub struct Chain {
+    newest: Option<i64>,
+}
+
+/// A record that was read back.
+#[derive(Debug, Clone)]
+pub enum Entry {
+    Message(Stored),
+    /// The first messages of a session.
+    Session {
+        id: Uuid,
+        messages: u64,
+    },
+    WorkingSet(WorkingSet),
+    Rewind {
+        keep: u64,
+        saved: u64,
+    },
+    Unrewind,
+}
+
+impl Chain {
+    /// A chain without records.
+    pub fn empty() -> Self {
+        Self { newest: None }
+    }
+
+    /// The chain of `context`; where there is no such context, `begin` is made its head.
+    pub fn of(conn: &Connection, context: ContextNo, begin: &NewHead) -> Result<Self> {
+        if let Some(chain) = find(conn, context)? {
+            return Ok(chain);
+        }
+        begin.insert(conn, context)?;
+        Ok(Self::empty())
+    }
+
+    /// The row of the newest record.
+    pub fn newest(&self) -> Option<i64> {
+        self.newest
+    }
+
+    pub fn add(&mut self, conn: &Connection, number: u32, record: &Record<'_>) -> Result<()> {
+        conn.prepare_cached("INSERT INTO records (before, number, envelope) VALUES (?1, ?2, ?3)")?.execute(params![
+            self.newest,
+            number,
+            record.encode()?
+        ])?;
+        self.newest = Some(conn.last_insert_rowid());
+        Ok(())
+    }
+}
+
+fn find(conn: &Connection, context: ContextNo) -> Result<Option<Chain>> {
+    let newest = conn
+        .prepare_cached("SELECT last_record FROM contexts WHERE id = ?1")?
+        .query_row([context.0], |row| row.get(0))
+        .optional()?;
+    Ok(newest.map(|newest| Chain { newest }))
+}
+
+/// The records of a context in order, each with its number.
+pub fn load(conn: &Connection, context: ContextNo) -> Result<Vec<(u32, Entry)>> {
+    let mut statement = conn.prepare_cached("SELECT before, number, envelope FROM records WHERE id = ?1")?;
+    let mut next = find(conn, context)?.and_then(|chain| chain.newest);
+    let mut entries: Vec<(u32, Entry)> = Vec::new();
+    while let Some(id) = next {
+        let mut rows = statement.query([id])?;
+        let row = rows.next()?.ok_or_else(|| unreadable("one in the middle of a context is missing"))?;
+        let number: u32 = row.get(1)?;
+        // A damaged link could lead in a circle.
+        if entries.last().is_some_and(|(after, _)| *after <= number) {
+            return Err(unreadable(format_args!("number {number} is out of order")));
+        }
+        let envelope = row.get_ref(2)?.as_blob().map_err(|e| Failure::internal(e.to_string()))?;
+        entries.push((number, entry(number, envelope)?));
+        next = row.get(0)?;
+    }
+    entries.reverse();
+    Ok(entries)
+}
+
+fn entry(number: u32, envelope: &[u8]) -> Result<Entry> {
+    Ok(match Record::decode(envelope)? {
+        Record::Message { json } => {
+            let message = Stored::parse(Bytes::copy_from_slice(json));
+            Entry::Message(message.map_err(|e| unreadable(format_args!("message {number}: {e}")))?)
+        }
+        Record::Session { id, messages } => Entry::Session { id: Uuid::from_bytes(id), messages },
+        Record::WorkingSet { json } => {
+            Entry::WorkingSet(serde_json::from_slice(json).map_err(|e| unreadable(format_args!("pins: {e}")))?)
+        }
+        Record::Rewind { keep, saved } => Entry::Rewind { keep, saved },
+        Record::Unrewind => Entry::Unrewind,
+    })
+}
+
+/// Marks a context as ended; its records are trimmed later.
+pub fn end(conn: &Connection, context: ContextNo) -> Result<()> {
+    conn.prepare_cached("UPDATE contexts SET ended = 1 WHERE id = ?1")?.execute([context.0])?;
+    Ok(())
+}
+
+/// Contexts that have ended and are not trimmed.
+pub fn ended(conn: &Connection) -> Result<Vec<ContextNo>> {
+    let mut statement = conn.prepare("SELECT id FROM contexts WHERE ended")?;
+    let found = statement.query_map([], |row| row.get(0).map(ContextNo))?.collect::<rusqlite::Result<_>>()?;
+    Ok(found)
+}
+
+/// Deletes at most `most` records of a context that has ended, the newest first, and with the last of them the head;
+/// whether there are more.
+pub fn trim(conn: &Connection, context: ContextNo, most: usize) -> Result<bool> {
+    let mut newest = find(conn, context)?.and_then(|chain| chain.newest);
+    delete(conn, &mut newest, most)?;
+    if newest.is_some() {
+        conn.prepare_cached("UPDATE contexts SET last_record = ?2 WHERE id = ?1 AND ended")?
+            .execute(params![context.0, newest])?;
+        return Ok(true);
+    }
+    conn.prepare_cached("DELETE FROM contexts WHERE id = ?1 AND ended")?.execute([context.0])?;
+    Ok(false)
+}
+
+/// Deletes all records of a context.
+pub fn clear(conn: &Connection, context: ContextNo) -> Result<()> {
+    let mut newest = find(conn, context)?.and_then(|chain| chain.newest);
+    delete(conn, &mut newest, usize::MAX)
+}
+
+/// Deletes at most `most` records from `newest` backwards, which then is the newest that is left.
+fn delete(conn: &Connection, newest: &mut Option<i64>, most: usize) -> Result<()> {
+    let mut statement = conn.prepare_cached("DELETE FROM records WHERE id = ?1 RETURNING before")?;
+    for _ in 0..most {
+        let Some(id) = *newest else { break };
+        *newest = statement.query_row([id], |row| row.get(0)).optional()?.flatten();
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::journal::{head, schema::MIGRATIONS};
+    use jiff::Timestamp;
+
+    fn database() -> Connection {
+        let conn = Connection::open_in_memory().unwrap();
+        MIGRATIONS.iter().for_each(|step| conn.execute_batch(step).unwrap());
+        conn
+    }
+
+    fn add(conn: &Connection, context: ContextNo, numbers: std::ops::Range<u32>) {
+        let at = Timestamp::UNIX_EPOCH;
+        let begin = NewHead { agent: Uuid::nil(), started_at: at, idle_deadline_at: None, parent: None };
+        let mut chain = Chain::of(conn, context, &begin).unwrap();
+        for number in numbers {
+            chain.add(conn, number, &Record::Rewind { keep: u64::from(number), saved: 0 }).unwrap();
+        }
+        head::add(conn, context, crate::message::Totals::default(), at, None, chain.newest()).unwrap();
+    }
+
+    fn numbers(conn: &Connection, context: ContextNo) -> Vec<u32> {
+        load(conn, context).unwrap().into_iter().map(|(number, _)| number).collect()
+    }
+
+    fn count(conn: &Connection, table: &str) -> u64 {
+        conn.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn each_context_has_its_own_records_in_order() {
+        let (conn, one, two) = (database(), ContextNo(1), ContextNo(2));
+        add(&conn, one, 0..2);
+        add(&conn, two, 0..3);
+        add(&conn, one, 2..5);
+        assert_eq!(numbers(&conn, one), [0, 1, 2, 3, 4]);
+        assert_eq!(numbers(&conn, two), [0, 1, 2]);
+        assert_eq!(numbers(&conn, ContextNo(3)), [0; 0]);
+    }
+
+    #[test]
+    fn a_context_that_ended_is_trimmed_in_steps_and_others_stay() {
+        let (conn, one, two) = (database(), ContextNo(1), ContextNo(2));
+        add(&conn, one, 0..3);
+        add(&conn, two, 0..3);
+        add(&conn, one, 3..6);
+        end(&conn, one).unwrap();
+        assert_eq!(ended(&conn).unwrap(), [one]);
+        assert!(trim(&conn, one, 4).unwrap());
+        assert_eq!((count(&conn, "records"), numbers(&conn, two)), (5, vec![0, 1, 2]));
+        assert!(!trim(&conn, one, 4).unwrap());
+        assert_eq!((count(&conn, "records"), count(&conn, "contexts")), (3, 1));
+        assert!(ended(&conn).unwrap().is_empty());
+        // Rows that are used again belong to nobody else.
+        add(&conn, ContextNo(3), 0..4);
+        assert_eq!(numbers(&conn, ContextNo(3)), [0, 1, 2, 3]);
+        assert_eq!(numbers(&conn, two), [0, 1, 2]);
+        clear(&conn, two).unwrap();
+        assert_eq!(count(&conn, "records"), 4);
+    }
+
+    #[test]
+    fn a_link_that_leads_nowhere_or_in_a_circle_is_an_error() {
+        let (conn, one) = (database(), ContextNo(1));
+        add(&conn, one, 0..3);
+        conn.execute("UPDATE records SET before = 3 WHERE id = 2", []).unwrap();
+        assert!(load(&conn, one).is_err());
+        conn.execute("UPDATE records SET before = 77 WHERE id = 2", []).unwrap();
+        assert!(load(&conn, one).is_err());
+    }
+}
