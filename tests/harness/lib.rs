@@ -15,6 +15,7 @@ pub mod process;
 pub mod raw;
 pub mod rng;
 pub mod schema;
+pub mod scripted;
 pub mod strace;
 pub mod wait;
 

@@ -167,6 +167,9 @@ pub struct SaveParams {
 pub struct SaveResult {
     pub session: Session,
     pub cleared: bool,
+    /// A summary is on its way: an event `summary.ready` with the session's id follows, whatever becomes of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub summary_pending: bool,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

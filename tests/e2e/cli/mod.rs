@@ -4,4 +4,5 @@ mod autostart;
 mod json;
 mod pipes;
 mod statuses;
+mod summary;
 mod waiting;

@@ -1,10 +1,16 @@
 //! `chorusctl context save`.
 
-use chorus_proto::methods::context::{Save, SaveParams};
+use chorus_proto::methods::context::{Save, SaveParams, SaveResult};
+use chorus_proto::methods::events::{Subscribe, SubscribeParams};
+use chorus_proto::methods::session::{Get, GetParams};
+use chorus_proto::{CallError, Event, EventType, Session};
+use serde_json::value::{RawValue, to_raw_value};
 
-use crate::app::App;
+use crate::app::{App, read};
 use crate::commands::describe;
+use crate::connect;
 use crate::error::Failure;
+use crate::ui::out::Format;
 
 /// Save the conversation; it goes on
 ///
@@ -29,12 +35,43 @@ pub struct Args {
 /// # Errors
 /// Why it was not saved.
 pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
-    // The answer carries the summary as long as the daemon makes it without a model, so there is nothing to wait for
-    // either way.
-    let Args { description, clear, tag, no_wait: _ } = args;
+    let Args { description, clear, tag, no_wait } = args;
     let params = SaveParams { agent: app.agent(), description, clear, tag };
-    app.answer::<Save>(&params, |app, result| {
-        describe::saved(&mut app.out, &result.session)?;
-        if result.cleared { app.out.done("the context is clear") } else { Ok(()) }
-    })
+    let raw = app.call_raw::<Save>(&params)?;
+    let mut saved: SaveResult = read(&raw)?;
+    let waited = saved.summary_pending && !no_wait;
+    if waited && wait_for_summary(app, &mut saved.session).is_err() {
+        // What was asked for is done and durable.
+        app.notes.warning("the summary is not there yet; `chorusctl session show` has it later");
+    } else if waited {
+        saved.summary_pending = false;
+    }
+    if app.out.format() != Format::Text {
+        let typed = if waited { Some(to_raw_value(&saved).map_err(CallError::from)?) } else { None };
+        return app.out.json_line(typed.as_deref().unwrap_or(&raw));
+    }
+    describe::saved(&mut app.out, &saved.session)?;
+    if saved.cleared { app.out.done("the context is clear") } else { Ok(()) }
+}
+
+/// Takes description and summary into `session` when they are there.
+fn wait_for_summary(app: &mut App, session: &mut Session) -> Result<(), Failure> {
+    let id = session.header.id.to_string();
+    // Listening first, and apart from the questions: no news can slip in between.
+    let mut listener = connect::connect(app.places()?, &app.global)?;
+    listener.call::<Subscribe>(&SubscribeParams { after: None })?;
+    let now = GetParams { agent: app.agent(), session: id.clone(), limit: Some(0), ..GetParams::default() };
+    let mut found = app.call::<Get>(&now)?.session;
+    if found.header.summary.is_none() {
+        while !announced(&listener.next_notification()?, &id) {}
+        found = app.call::<Get>(&now)?.session;
+    }
+    *session = found;
+    Ok(())
+}
+
+/// Whether a notification says that the summary of `id` is there.
+fn announced((method, params): &(String, Box<RawValue>), id: &str) -> bool {
+    let ready = |event: &Event| event.kind == EventType::SummaryReady && event.data.get("id").is_some_and(|of| of == id);
+    method == "event" && serde_json::from_str(params.get()).is_ok_and(|event| ready(&event))
 }

@@ -18,7 +18,8 @@ pub async fn save(ops: &Ops, params: SaveParams) -> Result<SaveResult> {
     let description = params.description.filter(|text| !text.trim().is_empty());
     let verb = Verb::Save { description, tags, clear: params.clear };
     match ops.registry.ask(agent.facts.id, verb).await?.reply {
-        Reply::Saved { session, cleared } => Ok(SaveResult { session: *session, cleared }),
+        // The summary is made of the conversation's own words, so the file has it already.
+        Reply::Saved { session, cleared } => Ok(SaveResult { session: *session, cleared, summary_pending: false }),
         _ => Err(wrong_reply()),
     }
 }
