@@ -31,6 +31,7 @@ mod socket;
 mod system_calls;
 mod tidy;
 mod tour;
+mod window;
 
 /// An empty home around the binaries of this package.
 fn home() -> chorus_tests::Home {

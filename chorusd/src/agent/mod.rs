@@ -16,6 +16,7 @@ pub mod save;
 pub mod state;
 #[cfg(test)]
 mod state_tests;
+pub mod window;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -29,7 +29,12 @@ fn event(kind: &str, id: &str) -> (&'static str, Value) {
 }
 
 /// A daemon that summarises after its answer: `news` is what a listener hears. Returns the methods that were called.
-fn late(home: &Home, first: Option<&'static str>, news: Vec<(&'static str, Value)>, gone: bool) -> Arc<Mutex<Vec<String>>> {
+fn late(
+    home: &Home,
+    first: Option<&'static str>,
+    news: Vec<(&'static str, Value)>,
+    gone: bool,
+) -> Arc<Mutex<Vec<String>>> {
     let calls = Arc::new(Mutex::new(Vec::new()));
     let (called, mut asked) = (calls.clone(), 0);
     scripted(home, move |method, _| {

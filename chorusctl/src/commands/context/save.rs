@@ -72,6 +72,7 @@ fn wait_for_summary(app: &mut App, session: &mut Session) -> Result<(), Failure>
 
 /// Whether a notification says that the summary of `id` is there.
 fn announced((method, params): &(String, Box<RawValue>), id: &str) -> bool {
-    let ready = |event: &Event| event.kind == EventType::SummaryReady && event.data.get("id").is_some_and(|of| of == id);
+    let ready =
+        |event: &Event| event.kind == EventType::SummaryReady && event.data.get("id").is_some_and(|of| of == id);
     method == "event" && serde_json::from_str(params.get()).is_ok_and(|event| ready(&event))
 }

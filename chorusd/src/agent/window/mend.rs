@@ -1,0 +1,189 @@
+//! Making a list of messages legal: what providers refuse is shown in another form, so that no import, crash or edit
+//! makes a conversation unusable.
+
+use std::collections::HashSet;
+
+use chorus_proto::{Message, Role, ToolCall};
+
+/// The result of a call that has none.
+pub const INTERRUPTED: &str = "interrupted, outcome unknown";
+
+/// One thing that is shown otherwise than it stands in the record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mended {
+    /// Of the message in the record.
+    pub id: String,
+    pub what: What,
+}
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// It opens the conversation and is not a user's: a note stands before it.
+    Opened,
+    /// A system message is quoted; only the agent's own prompt speaks as the system.
+    Quoted,
+    /// A call had no id, or one that stood there already.
+    Renamed,
+    /// A call had no result that directly follows.
+    Answered,
+    /// A result belongs to no call that directly precedes it.
+    Stray,
+    /// A message said nothing.
+    Empty,
+}
+
+/// Mends `messages`. Afterwards the first one is a user's, each is said by a user, the assistant or a tool, none is
+/// empty, the calls of one message have different ids, and each call is answered once, directly behind the message that
+/// made it. Mending twice is mending once.
+#[must_use]
+pub fn mend(messages: Vec<Message>) -> (Vec<Message>, Vec<Mended>) {
+    let mut mender = Mender::default();
+    let mut messages = messages.into_iter().peekable();
+    while let Some(message) = messages.next() {
+        match message.role {
+            Role::User => mender.user(message),
+            Role::System => mender.system(&message),
+            Role::ToolResult => mender.stray(&message),
+            Role::Assistant => {
+                let mut results = Vec::new();
+                while let Some(result) = messages.next_if(|next| next.role == Role::ToolResult) {
+                    results.push(result);
+                }
+                mender.assistant(message, results);
+            }
+        }
+    }
+    (mender.messages, mender.mended)
+}
+
+#[derive(Default)]
+struct Mender {
+    messages: Vec<Message>,
+    mended: Vec<Mended>,
+}
+
+impl Mender {
+    fn note(&mut self, id: &str, what: What) {
+        self.mended.push(Mended { id: id.to_owned(), what });
+    }
+
+    fn user(&mut self, mut message: Message) {
+        if message.content.trim().is_empty() && message.attachments.is_empty() {
+            self.note(&message.id, What::Empty);
+            message.content = "(an empty message)".to_owned();
+        }
+        // Calls and answers of a user are none.
+        message.tool_calls.clear();
+        message.tool_call_id = None;
+        self.messages.push(message);
+    }
+
+    fn system(&mut self, message: &Message) {
+        self.note(&message.id, What::Quoted);
+        self.messages.push(quoted(message, "A system message of this conversation, quoted:"));
+    }
+
+    fn stray(&mut self, message: &Message) {
+        self.note(&message.id, What::Stray);
+        let tool = message.name.as_deref().unwrap_or("a tool");
+        self.messages.push(quoted(message, &format!("A result of {tool} whose call is not here, quoted:")));
+    }
+
+    fn assistant(&mut self, mut message: Message, results: Vec<Message>) {
+        if message.tool_calls.is_empty() && message.content.trim().is_empty() {
+            self.note(&message.id, What::Empty);
+            results.iter().for_each(|result| self.stray(result));
+            return;
+        }
+        if self.messages.is_empty() {
+            self.note(&message.id, What::Opened);
+            let opening = Message { attachments: Vec::new(), ..spoken(&message, "(The conversation begins here.)") };
+            self.messages.push(opening);
+        }
+        message.tool_call_id = None;
+        let id = message.id.clone();
+        let asked: Vec<String> = message.tool_calls.iter().map(|call| call.id.clone()).collect();
+        if rename(&mut message.tool_calls) {
+            self.note(&id, What::Renamed);
+        }
+        let given: Vec<(String, String)> =
+            message.tool_calls.iter().map(|call| (call.id.clone(), call.name.clone())).collect();
+        self.messages.push(message.clone());
+
+        let mut open: Vec<usize> = (0..given.len()).collect();
+        let mut stray = Vec::new();
+        for mut result in results {
+            let answers = |at: &&usize| result.tool_call_id.as_deref() == Some(&*asked[**at]);
+            let Some(at) = open.iter().find(answers).copied() else {
+                stray.push(result);
+                continue;
+            };
+            open.retain(|other| *other != at);
+            result.tool_call_id = Some(given[at].0.clone());
+            result.tool_calls.clear();
+            self.messages.push(result);
+        }
+        if !open.is_empty() {
+            self.note(&id, What::Answered);
+        }
+        for at in open {
+            let (call, name) = given[at].clone();
+            self.messages.push(Message {
+                role: Role::ToolResult,
+                tool_call_id: Some(call),
+                is_error: true,
+                name: Some(name),
+                ..spoken(&message, INTERRUPTED)
+            });
+        }
+        stray.iter().for_each(|result| self.stray(result));
+    }
+}
+
+/// Gives each call an id and a name; whether any had to be changed.
+fn rename(calls: &mut [ToolCall]) -> bool {
+    let mut changed = false;
+    let mut taken: HashSet<String> = calls.iter().map(|call| call.id.clone()).collect();
+    let mut seen = HashSet::new();
+    for call in calls {
+        if call.id.is_empty() || !seen.insert(call.id.clone()) {
+            let base = if call.id.is_empty() { "call" } else { &call.id };
+            let free = (2_u32..).map(|n| format!("{base}-{n}")).find(|id| !taken.contains(id)).unwrap_or_default();
+            taken.insert(free.clone());
+            seen.insert(free.clone());
+            call.id = free;
+            changed = true;
+        }
+        if call.name.is_empty() {
+            call.name = "unknown".to_owned();
+            changed = true;
+        }
+    }
+    changed
+}
+
+/// A user's message that says `text`, with the id and time of `of`.
+fn spoken(of: &Message, text: &str) -> Message {
+    Message {
+        id: of.id.clone(),
+        role: Role::User,
+        content: text.to_owned(),
+        timestamp: of.timestamp,
+        tool_calls: Vec::new(),
+        tool_call_id: None,
+        is_error: false,
+        name: None,
+        author: None,
+        source: None,
+        attachments: of.attachments.clone(),
+        usage: None,
+        generated: true,
+        provider: None,
+    }
+}
+
+fn quoted(message: &Message, lead: &str) -> Message {
+    let lines = message.content.lines().map(|line| format!("\n> {line}"));
+    spoken(message, &std::iter::once(lead.to_owned()).chain(lines).collect::<String>())
+}

@@ -1,0 +1,43 @@
+//! What a model is shown of a conversation: the newest messages that fit, made legal for every provider. A pure function
+//! of the record, which itself is never mended.
+
+mod cut;
+mod mend;
+
+use chorus_proto::Message;
+
+use crate::message::Stored;
+
+pub use mend::{Mended, mend};
+
+/// How much of a conversation may be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    pub messages: usize,
+    /// Estimated: characters of content and tool parameters, divided by 4.
+    pub tokens: u64,
+}
+
+/// What is shown.
+#[derive(Debug, Clone)]
+pub struct Window {
+    /// Messages of the record that are left out: all before some turn, or where the newest turn alone is too much, what
+    /// stands between its first message and the last ones.
+    pub left_out: usize,
+    /// A user message first; each call followed by its result. Every provider can be sent this.
+    pub messages: Vec<Message>,
+    /// Where that is not what the record says.
+    pub mended: Vec<Mended>,
+}
+
+/// The window of a conversation. It is cut between turns, and never between a call and its results; it has the newest
+/// message, whatever the budget. Only the messages that are shown are parsed.
+#[must_use]
+pub fn window(record: &[Stored], budget: Budget) -> Window {
+    let chosen = cut::cut(record, budget);
+    let left_out = record.len() - chosen.len();
+    // What the journal and the readers of session files took is a message.
+    let shown = chosen.into_iter().filter_map(|index| record[index].to_message().ok()).collect();
+    let (messages, mended) = mend(shown);
+    Window { left_out, messages, mended }
+}
