@@ -22,7 +22,9 @@ use crate::clock::Clock;
 use crate::config::agent::AgentConfig;
 use crate::config::{self, Config, DurabilityMode};
 use crate::failure::{Failure, Result};
-use crate::lifecycle::{detach, home, lock::InstanceLock, log, passed::Passed, service, signals::Signals, socket};
+use crate::lifecycle::{
+    detach, home, leftover, lock::InstanceLock, log, passed::Passed, service, signals::Signals, socket,
+};
 use crate::ops::agent::use_::CHOSEN;
 use crate::ops::{self, Ops};
 use crate::server::Server;
@@ -203,6 +205,7 @@ impl Daemon {
         service::stopping("saving every conversation");
         let deadline = Moment::now() + self.ops.config.stop_timeout;
         self.ops.registry.tell(EventType::DaemonStopping, None, json!({}));
+        leftover::note(&self.ops.home);
         stop.cancel();
         let orderly = async {
             let _ = accepting.await;
@@ -252,7 +255,8 @@ async fn load_agents(ops: &Ops) -> Result<()> {
     Ok(())
 }
 
-/// Saves every context that has unsaved messages; they stay live in the journal.
+/// Saves every context that has unsaved messages; they stay live in the journal. What cannot be saved now is noted, and
+/// saved at the next start.
 async fn save_all(ops: &Ops) {
     let unsaved = ops.registry.unsaved();
     let count = unsaved.len();
@@ -271,6 +275,9 @@ async fn save_all(ops: &Ops) {
         .await;
     let failed = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     tracing::info!(saved = count - failed, failed, "contexts saved");
+    if failed == 0 {
+        leftover::clear(&ops.home);
+    }
 }
 
 /// Lets agents start idle: saves and ends every context.
@@ -309,11 +316,16 @@ async fn maintain(ops: Arc<Ops>) {
             tracing::warn!(agent = %entry.facts.name, %failure, "cannot look through the sessions");
         }
     }
+    // After the scan: it finds what the stop wrote and did not come to list.
+    if leftover::is_there(&ops.home) {
+        tracing::info!("the last stop did not save everything");
+        save_all(&ops).await;
+    }
     if ops.config.durability == DurabilityMode::Interval {
         let mut interval = tokio::time::interval(ops.config.autosave_interval);
         loop {
             interval.tick().await;
-            if let Err(failure) = store.journal.flush().await {
+            if let Err(failure) = store.judged(store.journal.flush().await) {
                 tracing::error!(%failure, "the journal cannot be brought to the disk");
             }
         }

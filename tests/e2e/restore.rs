@@ -146,6 +146,13 @@ fn another_agents_session_only_where_the_agent_was_said() {
     let mut implied = home.command(home.bins.chorusctl);
     implied.args(["context", "restore", &id]).env("CHORUS_AGENT", "a");
     run(implied, b"").failed(6);
+    for verb in [&["delete"][..], &["purge", "--yes"], &["tag", "--", "x"], &["untag", "--", "x"]] {
+        let mut implied = home.command(home.bins.chorusctl);
+        let (rest, more) = verb.split_at(1);
+        implied.args(["session", rest[0], &id]).args(more).env("CHORUS_AGENT", "a");
+        run(implied, b"").failed(6);
+    }
+    assert_eq!(client.history("b"), [other], "it is as it was");
     assert_eq!(client.texts("a"), Vec::<String>::new());
     chorusctl(&home, ["--agent", "a", "context", "restore", &id]).ok();
     assert_eq!(client.texts("a"), ["b's own"]);
@@ -189,4 +196,30 @@ fn many_restores_beside_appends_lose_nothing() {
     for n in 0..100 {
         assert!(seen.contains(&format!("m{n}")), "m{n} was acknowledged and is in no session");
     }
+}
+
+/// The live context begins with a session whose file is away for a while.
+#[test]
+fn a_context_whose_session_is_away_is_there_again_with_its_file() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "one");
+    let session = client.save("a", "base");
+    client.restore("a", "latest");
+    client.append("a", "two");
+    daemon.kill9();
+    let aside = home.outside().join("aside.json");
+    std::fs::rename(&session.file_path, &aside).expect("away");
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    for _ in 0..2 {
+        chorusctl(&home, ["context", "show"]).failed_with_hint(1);
+        assert_eq!(client.status_of("a").context.expect("live").messages, 2);
+    }
+    std::fs::rename(&aside, &session.file_path).expect("back");
+    assert_eq!(client.texts("a"), ["one", "two"], "no restart is needed");
+    client.append("a", "three");
+    assert_eq!(client.texts("a").len(), 3);
 }

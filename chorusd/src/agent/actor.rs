@@ -83,7 +83,13 @@ impl Actor {
                 },
                 else => return,
             }
-            if self.state.is_empty() && self.registry.retire(self.agent, &self.mailbox) {
+            let retired = if self.state.is_empty() {
+                self.registry.retire(self.agent, &self.mailbox)
+            } else {
+                // What was in the way may be gone at the next request, which reads the context back anew.
+                self.state.is_broken() && self.registry.step_back(self.agent, &self.mailbox)
+            };
+            if retired {
                 return;
             }
         }

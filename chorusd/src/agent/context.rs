@@ -93,6 +93,27 @@ impl Context {
         true
     }
 
+    /// Facts that are pinned.
+    #[must_use]
+    pub fn pins(&self) -> u64 {
+        self.working_set.pinned_facts.len() as u64
+    }
+
+    /// Notes that `session` holds the first `messages` messages.
+    pub fn note_saved(&mut self, session: Uuid, messages: u64) {
+        self.saved = messages;
+        self.saved_session = Some(session);
+        self.limit_rewound(messages);
+    }
+
+    /// The session that was saved last holds `held` messages: what a rewind took out before that counts as unsaved when
+    /// it is taken back.
+    pub fn limit_rewound(&mut self, held: u64) {
+        for rewound in &mut self.rewound {
+            rewound.saved = rewound.saved.min(held);
+        }
+    }
+
     /// The context in numbers.
     #[must_use]
     pub fn info(&self) -> ContextInfo {

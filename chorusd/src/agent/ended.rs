@@ -4,6 +4,7 @@ use chorus_proto::methods::context::ClearResult;
 use chorus_proto::{EventType, Session};
 use serde_json::json;
 
+use super::context::Context;
 use super::effect::Effect;
 use super::event::Reply;
 use super::state::{Busy, State, Then};
@@ -20,15 +21,15 @@ impl State {
             }
         };
         if let Some(context) = &mut self.context {
-            context.saved = session.header.message_count;
-            context.saved_session = Some(session.header.id);
+            context.note_saved(session.header.id, session.header.message_count);
         }
         tell_saved(&session, effects);
         match then {
             Then::Answer => effects.push(Effect::Reply(request, Ok(Reply::Saved { session, cleared: false }))),
             Then::Clear => self.end(request, Reply::Saved { session, cleared: true }, None, effects),
             Then::ClearWith { discarded } => {
-                let result = ClearResult { discarded, saved: Some(*session) };
+                let pins = self.context.as_ref().map_or(0, Context::pins);
+                let result = ClearResult { discarded, pins, saved: Some(*session) };
                 self.end(request, Reply::Cleared(Box::new(result)), None, effects);
             }
             Then::Restore(plan) => {

@@ -64,6 +64,10 @@ async fn body(store: &Store, home: &std::path::Path, head: &Head) -> Result<(Con
     }
     // The head knows what is saved; a rewind that was replayed saw today's number.
     context.saved = head.saved_messages;
+    if let (false, Some(session)) = (context.rewound.is_empty(), head.saved_session) {
+        let row = store.catalog.session(session).await?;
+        context.limit_rewound(row.map_or(0, |row| row.header.message_count));
+    }
     context.totals = Totals::of(&context.messages);
     let messages = &context.messages;
     if messages.len() as u64 != head.totals.messages {

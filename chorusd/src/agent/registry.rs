@@ -140,6 +140,12 @@ impl Registry {
         true
     }
 
+    /// Lets an actor go whose context stays live; false when a request has come meanwhile.
+    pub(super) fn step_back(&self, agent: Uuid, mailbox: &mpsc::Receiver<Letter>) -> bool {
+        let mut inner = self.inner();
+        mailbox.is_empty() && inner.actors.remove(&agent).is_some()
+    }
+
     /// Notes an agent's context in numbers.
     pub(super) fn publish(&self, agent: Uuid, context: Option<&Context>) {
         let mut inner = self.inner();

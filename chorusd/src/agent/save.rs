@@ -45,8 +45,7 @@ pub async fn save(store: &Arc<Store>, draft: Draft) -> Result<Session> {
         let written = session_files::write(dir, &header, &draft.messages, sha256)?;
         Ok((header, written))
     };
-    // The mark goes to another database than the row: their fsyncs overlap. A mark without its row is made good by
-    // the scan at the next start, which finds the file.
+    // The mark comes last: it must not speak of a session that was taken back.
     write(store, &facts, wanted, make, || store.journal.saved(context, count, id)).await
 }
 
@@ -68,17 +67,17 @@ async fn held_already(store: &Arc<Store>, draft: &Draft) -> Result<Option<Sessio
     Ok(Some(Session { header: row.header, short_id, file_path, available: true, corrupt: None }))
 }
 
-/// Writes a session under a name that is free: `make` writes the file, the row follows, and beside it whatever `also`
-/// begins. Where the row fails, the file is taken back.
+/// Writes a session under a name that is free: `make` writes the file, the row follows, then whatever `after` does. Where
+/// either fails, row and file are taken back.
 ///
 /// # Errors
 /// Whatever the disk says; then there is no session.
-pub async fn write<Also: Future<Output = Result<()>>>(
+pub async fn write<After: Future<Output = Result<()>>>(
     store: &Arc<Store>,
     facts: &Arc<Facts>,
     wanted: String,
     make: impl FnOnce(&Path, &str) -> Result<(SessionHeader, Written)> + Send + 'static,
-    also: impl FnOnce() -> Also,
+    after: impl FnOnce() -> After,
 ) -> Result<Session> {
     let known = store.catalog.names_like(facts.id, wanted.clone()).await?;
     let (files, of) = (store.clone(), facts.clone());
@@ -97,11 +96,18 @@ pub async fn write<Also: Future<Output = Result<()>>>(
         corrupt: None,
         header: header.clone(),
     };
-    let (rowed, also) = tokio::join!(store.catalog.add_session(row), also());
+    let rowed = store.catalog.add_session(row).await;
+    let inserted = rowed.is_ok();
+    let done = match rowed {
+        Ok(()) => after().await,
+        Err(failure) => Err(failure),
+    };
     drop(name);
     let file_path = written.path.to_string_lossy().into_owned();
-    if let Err(failure) = rowed.and(also) {
-        let _ = store.catalog.remove_session(id).await;
+    if let Err(failure) = done {
+        if inserted {
+            let _ = store.catalog.remove_session(id).await;
+        }
         let _ = blocking(move || {
             session_files::unwrite(&written);
             Ok(())

@@ -95,6 +95,12 @@ impl State {
         self.context.is_none() && self.pending.is_empty() && self.busy.is_none() && self.waiting.is_none()
     }
 
+    /// Whether the context could not be read back, and nothing is under way that does without it.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        self.broken.is_some() && self.busy.is_none() && self.waiting.is_none()
+    }
+
     /// The live context.
     #[must_use]
     pub fn context(&self) -> Option<&Context> {
@@ -234,7 +240,8 @@ impl State {
                 self.put(&asked, Trigger::ContextClear, Then::ClearWith { discarded }, effects);
             }
             Verb::Clear { .. } => {
-                self.end(id, Reply::Cleared(Box::new(ClearResult { discarded, saved: None })), None, effects);
+                let pins = self.context.as_ref().map_or(0, Context::pins);
+                self.end(id, Reply::Cleared(Box::new(ClearResult { discarded, pins, saved: None })), None, effects);
             }
             Verb::Restore(restore) => {
                 let begin = Beginning {

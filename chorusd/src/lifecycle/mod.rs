@@ -3,6 +3,7 @@
 
 pub mod detach;
 pub mod home;
+pub mod leftover;
 pub mod lock;
 pub mod log;
 pub mod passed;

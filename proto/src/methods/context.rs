@@ -188,7 +188,15 @@ pub struct ClearParams {
 pub struct ClearResult {
     /// Messages that left the live context.
     pub discarded: u64,
+    /// Pinned facts that went with them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pins: u64,
     pub saved: Option<Session>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

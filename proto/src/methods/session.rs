@@ -59,6 +59,9 @@ pub struct DeleteParams {
     pub agent: Option<String>,
     /// As in `context.restore`.
     pub session: String,
+    /// As in `context.restore`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -78,6 +81,9 @@ pub struct PurgeParams {
     pub agent: Option<String>,
     /// As in `context.restore`, or the id or session_id of one in the trash.
     pub session: String,
+    /// As in `context.restore`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,6 +103,9 @@ pub struct TagParams {
     pub agent: Option<String>,
     /// As in `context.restore`.
     pub session: String,
+    /// As in `context.restore`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own: bool,
     pub tag: Vec<String>,
 }
 

@@ -43,6 +43,19 @@ fn it_may_save_first() {
 }
 
 #[test]
+fn pins_go_with_it_and_are_told() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    daemon.client().init("a");
+    chorusctl(&home, ["context", "pin", "the old column stays"]).ok();
+    chorusctl(&home, ["context", "clear"]).failed_with_hint(6);
+    let said = chorusctl(&home, ["context", "clear", "--yes"]).ok();
+    assert!(said.contains("discarded 1 pinned fact"), "{said}");
+    let said = chorusctl(&home, ["context", "clear", "--yes"]).ok();
+    assert!(said.contains("empty already"), "{said}");
+}
+
+#[test]
 fn without_a_terminal_it_wants_a_yes() {
     let home = home();
     let daemon = Daemon::start(&home);

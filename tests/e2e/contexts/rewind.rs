@@ -1,6 +1,7 @@
 //! The last turns can be taken back, and brought back.
 
 use chorus_proto::methods::context::{Rewind, RewindParams};
+use chorus_proto::methods::session::{Delete, DeleteParams};
 use chorus_proto::{ErrorKind, NewMessage, Role};
 use chorus_tests::Daemon;
 use chorus_tests::chat::{Chat as _, kind_of};
@@ -51,4 +52,34 @@ fn the_command_line_rewinds() {
     assert!(chorusctl(&home, ["context", "rewind"]).ok().contains("dropped 1 message"));
     chorusctl(&home, ["context", "rewind", "--undo"]).ok();
     chorusctl(&home, ["context", "rewind", "--undo"]).failed_with_hint(6);
+}
+
+/// A save in between holds less: what comes back after it is in no session that the context counts on.
+#[test]
+fn what_comes_back_after_a_save_counts_as_unsaved_over_a_crash_too() {
+    for crash in [false, true] {
+        let home = home();
+        let mut daemon = Daemon::start(&home);
+        let mut client = daemon.client();
+        client.init("a");
+        for text in ["one", "two", "three"] {
+            client.append("a", text);
+        }
+        let first = client.save("a", "all three");
+        let rewind = |undo| RewindParams { agent: Some("a".into()), n: None, undo };
+        client.call::<Rewind>(&rewind(false)).expect("rewound");
+        client.save("a", "two of them");
+        if crash {
+            daemon.kill9();
+            daemon = Daemon::start(&home);
+            client = daemon.client();
+        }
+        client.call::<Rewind>(&rewind(true)).expect("undone");
+        assert_eq!(client.status_of("a").context.expect("live").unsaved, 1, "after a crash: {crash}");
+        let delete = DeleteParams { agent: Some("a".into()), session: first.short_id, ..Default::default() };
+        client.call::<Delete>(&delete).expect("deleted");
+        assert!(daemon.terminate().success());
+        let daemon = Daemon::start(&home);
+        assert_eq!(daemon.client().session("a", "latest").1.len(), 3, "the stop saved all of it");
+    }
 }

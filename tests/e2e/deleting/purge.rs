@@ -79,7 +79,7 @@ fn a_session_in_the_trash_is_forgotten_too() {
     let home = home();
     let daemon = Daemon::start(&home);
     let mut client = with_a_secret(&daemon);
-    let delete = DeleteParams { agent: Some("a".into()), session: "latest".into() };
+    let delete = DeleteParams { agent: Some("a".into()), session: "latest".into(), own: false };
     let deleted = client.call::<Delete>(&delete).expect("deleted").session.header;
     assert!(!holders(&home.path.join("trash")).is_empty());
     chorusctl(&home, ["session", "purge", &deleted.session_id, "--yes"]).ok();

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use chorus_proto::methods::agent::{Init, InitParams};
+use chorus_proto::methods::context::{Save, SaveParams};
 use chorus_proto::{Client, ErrorKind};
 use chorus_tests::chat::{Chat as _, kind_of};
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
@@ -131,6 +132,30 @@ fn a_locked_catalog_is_said_to_be_locked_and_works_again() {
     client.call::<Init>(&init).expect("it works again");
     client.save("a", "saved");
     daemon.assert_alive();
+}
+
+/// The journal must not call messages saved whose session came to nothing.
+#[test]
+fn a_save_that_the_catalog_refuses_leaves_the_messages_unsaved() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "one");
+    client.save("a", "one");
+    client.append("a", "two");
+    let other = Connection::open(home.path.join("db/chorus.db")).expect("the catalog");
+    other.execute_batch("BEGIN IMMEDIATE").expect("the lock");
+    let save = SaveParams { agent: Some("a".into()), ..Default::default() };
+    assert_eq!(kind_of(client.call::<Save>(&save)), ErrorKind::Busy);
+    other.execute_batch("ROLLBACK").expect("released");
+    daemon.kill9();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    assert_eq!(client.status_of("a").context.expect("live").unsaved, 1);
+    client.restore("a", "latest");
+    wait_until("both sessions", DEADLINE, || (client.history("a").len() == 2).then_some(()));
+    assert_eq!(client.session("a", "latest").1.len(), 2, "the restore saved first");
 }
 
 #[test]

@@ -53,6 +53,30 @@ fn a_context_that_was_saved_at_the_stop_is_not_unsaved_afterwards() {
 }
 
 #[test]
+fn what_a_stop_does_not_come_to_save_the_next_start_saves() {
+    let home = home();
+    let mut daemon = Daemon::start_with(&home, "stop_timeout = \"1ms\"\n");
+    let mut client = daemon.client();
+    client.init("a");
+    // So much that a millisecond is not enough.
+    client.append("a", &"word ".repeat(400_000));
+    signal(daemon.pid, Signal::TERM);
+    daemon.wait();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    wait_until("the save", DEADLINE, || (client.status_of("a").context?.unsaved == 0).then_some(()));
+    let sessions = client.history("a");
+    assert_eq!((sessions.len(), sessions[0].header.trigger), (1, Trigger::Shutdown));
+    // A crash is no stop: what is unsaved stays so.
+    client.append("a", "two");
+    daemon.kill9();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    assert_eq!(client.status_of("a").context.expect("live").unsaved, 1);
+    assert_eq!(client.texts("a").len(), 2);
+}
+
+#[test]
 fn without_resume_on_start_agents_start_idle() {
     let home = home();
     let daemon = Daemon::start_with(&home, "resume_on_start = false\n");

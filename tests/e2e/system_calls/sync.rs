@@ -122,3 +122,23 @@ fn a_failed_sync_of_a_session_file_ends_it_too() {
         fail_at(number, true);
     }
 }
+
+/// With `durability = "interval"` the sync comes after the answer; what follows it must not be trusted any more.
+#[test]
+fn a_sync_that_fails_in_the_background_ends_it_too() {
+    let home = home();
+    if !permitted(&home) {
+        return;
+    }
+    let mut daemon = Daemon::start_with(&home, "durability = \"interval\"\nautosave_interval = \"300ms\"\n");
+    let mut client = daemon.client();
+    client.init("a");
+    let all: Vec<u32> = threads(daemon.pid).into_values().flatten().collect();
+    let calls = ["-f", "-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:error=EIO"];
+    let _strace = Strace::attach(&home, &all, &calls).expect("strace attaches");
+    let append = AppendParams { agent: Some("a".into()), text: Some("one".into()), ..Default::default() };
+    // Answered or not, but not for long.
+    let _ = client.call::<Append>(&append);
+    let status = daemon.wait();
+    assert!(status.code().is_some_and(|code| code != 0), "ended with {status}: {}", daemon.log());
+}

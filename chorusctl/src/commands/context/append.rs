@@ -77,8 +77,9 @@ struct Params<'a> {
 pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     let text = match args.text.filter(|text| text != "-") {
         Some(text) if looks_like_an_option(&text) => {
-            return Err(Failure::usage(format!("unexpected option {text}"))
-                .hint("chorusctl context append --help; to append just this, pass it on standard input"));
+            return Err(Failure::usage(format!("unexpected option {text}")).hint(format!(
+                "chorusctl context append --help; to append just this: chorusctl context append -- {text}"
+            )));
         }
         Some(text) => text,
         None => standard_input()?,
@@ -96,9 +97,9 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     })
 }
 
-/// `- an item` is a message, `--jsnol` a slip.
+/// `- an item` is a message, `--jsnol` a slip; what stands behind `--` is what it is.
 fn looks_like_an_option(text: &str) -> bool {
-    text.starts_with('-') && !text.contains(char::is_whitespace)
+    text.starts_with('-') && !text.contains(char::is_whitespace) && !std::env::args_os().any(|arg| arg == "--")
 }
 
 fn standard_input() -> Result<String, Failure> {

@@ -34,10 +34,11 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         if let Some(session) = &result.saved {
             describe::saved(&mut app.out, session)?;
         }
-        let line = match (result.discarded, &result.saved) {
-            (0, _) => "the context was empty already".to_owned(),
-            (number, None) => format!("discarded {}", count(number, "message")),
-            (number, Some(_)) => format!("cleared {}", count(number, "message")),
+        let what = held(result.discarded, result.pins);
+        let line = match (what.is_empty(), &result.saved) {
+            (true, _) => "the context was empty already".to_owned(),
+            (false, None) => format!("discarded {what}"),
+            (false, Some(_)) => format!("cleared {what}"),
         };
         app.out.done(&line)
     })
@@ -48,12 +49,24 @@ fn confirm(agent: Option<String>, app: &mut App) -> Result<(), Failure> {
         return Err(ask::unasked("context clear"));
     }
     let shown = app.call::<Show>(&ShowParams { agent, limit: Some(0), ..ShowParams::default() })?;
-    match shown.context.filter(|context| context.messages > 0) {
-        // Nothing is lost, so nothing is asked.
-        None => Ok(()),
-        Some(context) => {
-            let held = describe::context(&context);
-            ask::confirm("context clear", &format!("Discard the context of {} ({held})?", shown.agent_name))
+    let pins = shown.working_set.pinned_facts.len() as u64;
+    let question = match shown.context {
+        Some(context) if context.messages > 0 && pins > 0 => {
+            format!("{}; {}", describe::context(&context), held(0, pins))
         }
+        Some(context) if context.messages > 0 => describe::context(&context),
+        _ => held(0, pins),
+    };
+    if question.is_empty() {
+        // Nothing is lost, so nothing is asked.
+        return Ok(());
     }
+    ask::confirm("context clear", &format!("Discard the context of {} ({question})?", shown.agent_name))
+}
+
+/// `3 messages and 2 pinned facts`; empty where there is nothing.
+fn held(messages: u64, pins: u64) -> String {
+    let parts = [(messages, "message"), (pins, "pinned fact")];
+    let parts: Vec<_> = parts.iter().filter(|(number, _)| *number > 0).map(|(n, what)| count(*n, what)).collect();
+    parts.join(" and ")
 }

@@ -40,7 +40,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
             app.notes.warning(warning);
         }
         if let Some(before) = &result.saved_first {
-            let line = format!("the live conversation was saved first: {}", describe::session(&app.out, before));
+            let line = format!("the live conversation is kept: {}", describe::session(&app.out, before));
             app.out.done(&line)?;
         }
         let all = result.session.header.message_count;

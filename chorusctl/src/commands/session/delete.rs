@@ -21,7 +21,7 @@ pub struct Args {
 /// # Errors
 /// Why it is still there.
 pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
-    let params = DeleteParams { agent: app.agent(), session: args.session };
+    let params = DeleteParams { agent: app.agent(), session: args.session, own: app.global.agent.is_none() };
     app.answer::<Delete>(&params, |app, deleted| {
         let line = format!("deleted {}", describe::session(&app.out, &deleted.session));
         app.out.done(&line)?;

@@ -29,15 +29,18 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     if !args.yes {
         confirm(agent.clone(), &args.session, app)?;
     }
-    app.answer::<Purge>(&PurgeParams { agent, session: args.session }, |app, purged| {
-        let line = format!("purged {}", app.out.paint(Style::Strong, &safe::one_line(&purged.session_id)));
-        app.out.done(&line)?;
-        for agent in &purged.live {
-            app.notes.warning(&format!("the live context of {agent} still holds its messages"));
-            app.notes.hint(&format!("chorusctl --agent {agent} context clear"));
-        }
-        Ok(())
-    })
+    app.answer::<Purge>(
+        &PurgeParams { agent, session: args.session, own: app.global.agent.is_none() },
+        |app, purged| {
+            let line = format!("purged {}", app.out.paint(Style::Strong, &safe::one_line(&purged.session_id)));
+            app.out.done(&line)?;
+            for agent in &purged.live {
+                app.notes.warning(&format!("the live context of {agent} still holds its messages"));
+                app.notes.hint(&format!("chorusctl --agent {agent} context clear"));
+            }
+            Ok(())
+        },
+    )
 }
 
 fn confirm(agent: Option<String>, session: &str, app: &mut App) -> Result<(), Failure> {

@@ -24,7 +24,8 @@ pub struct Args {
 /// # Errors
 /// Why it has no tag.
 pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
-    let params = TagParams { agent: app.agent(), session: args.session, tag: args.tags };
+    let params =
+        TagParams { agent: app.agent(), session: args.session, own: app.global.agent.is_none(), tag: args.tags };
     app.answer::<Tag>(&params, told)
 }
 

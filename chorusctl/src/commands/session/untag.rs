@@ -21,6 +21,7 @@ pub struct Args {
 /// # Errors
 /// Why they are still there.
 pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
-    let params = TagParams { agent: app.agent(), session: args.session, tag: args.tags };
+    let params =
+        TagParams { agent: app.agent(), session: args.session, own: app.global.agent.is_none(), tag: args.tags };
     app.answer::<Untag>(&params, told)
 }

@@ -16,7 +16,7 @@ use crate::store::trash::{self, Note, SessionNote, Trashed};
 /// `session_not_found`, `ambiguous`, `denied`, `disk_full`, `storage_failed`; the session is as before then.
 pub async fn delete(ops: &Ops, params: DeleteParams) -> Result<DeleteResult> {
     let agent = select::agent(ops, params.agent.as_deref()).await?;
-    let row = select::session(ops, &agent, params.agent.is_some(), &params.session).await?;
+    let row = select::session(ops, &agent, params.agent.is_some() && !params.own, &params.session).await?;
     let _no_restores = ops.sessions_lock.write().await;
     let _no_changes = ops.store.files.amending.lock().await;
     let row = still_there(ops, row).await?;

@@ -18,7 +18,7 @@ use crate::store::trash::{self, Trashed};
 /// `session_not_found`, `ambiguous`, `denied`, `disk_full`, `storage_failed`.
 pub async fn purge(ops: &Arc<Ops>, params: PurgeParams) -> Result<PurgeResult> {
     let agent = select::agent(ops, params.agent.as_deref()).await?;
-    let row = select::session(ops, &agent, params.agent.is_some(), &params.session).await;
+    let row = select::session(ops, &agent, params.agent.is_some() && !params.own, &params.session).await;
     let _no_restores = ops.sessions_lock.write().await;
     let _no_changes = ops.store.files.amending.lock().await;
     let result = match row {

@@ -38,7 +38,7 @@ pub async fn change(
         return Err(Failure::invalid("no tag was named"));
     }
     let agent = select::agent(ops, params.agent.as_deref()).await?;
-    let row = select::session(ops, &agent, params.agent.is_some(), &params.session).await?;
+    let row = select::session(ops, &agent, params.agent.is_some() && !params.own, &params.session).await?;
     let dir = view::dir(ops, &row).await?;
     let row = ops.store.amend(row.header.id, dir, change).await?;
     Ok(TagResult { session: view::session(ops, row).await? })

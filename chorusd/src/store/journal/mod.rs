@@ -30,6 +30,7 @@ pub use head::{Head, NewHead, from_nanos, to_nanos};
 pub use record::{Record, unreadable};
 
 use self::chain::Chain;
+use super::session_files::sync;
 use super::sqlite;
 use super::worker::Worker;
 use super::{Durability, OnFatal};
@@ -162,14 +163,6 @@ impl Journal {
     /// A database that cannot be read.
     pub async fn last_event(&self) -> Result<u64> {
         self.reader.submit(events::last).await
-    }
-
-    /// The first answer to `key`, where there was one.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
-    pub async fn answer_to(&self, agent: Uuid, key: String) -> Result<Option<AppendResult>> {
-        self.reader.submit(move |conn| known_answer(conn, agent, &key)).await
     }
 
     /// Notes that the first `messages` messages are held by `session`.
@@ -339,10 +332,10 @@ impl Journal {
     /// Brings everything to the disk, where commits do not do so themselves.
     ///
     /// # Errors
-    /// A sync that failed.
+    /// A sync that failed: fatal.
     pub async fn flush(&self) -> Result<()> {
         let log = self.log.clone();
-        tokio::task::spawn_blocking(move || std::fs::File::open(log)?.sync_data())
+        tokio::task::spawn_blocking(move || sync(&std::fs::File::open(log)?))
             .await
             .map_err(|e| Failure::internal(e.to_string()))?
             .map_err(|e| Failure::io("cannot sync the journal", &e))
