@@ -44,10 +44,20 @@ pub enum Pick {
     From { offset: u64, limit: u64 },
 }
 
-/// Most bytes of messages in a page whose frame may have `max_frame` bytes: there is room to spare for the rest.
-#[must_use]
-pub fn page_bytes(max_frame: usize) -> usize {
-    (max_frame / 4 * 3).min(4 << 20)
+/// How much fits into an answer whose frame may have so many bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Bytes of messages in a page: there is room to spare for the rest.
+    pub page: usize,
+    /// Bytes of one message, with what the answer has around it.
+    pub message: usize,
+}
+
+impl Room {
+    #[must_use]
+    pub fn of(max_frame: usize) -> Self {
+        Self { page: (max_frame / 4 * 3).min(4 << 20), message: max_frame / 16 * 15 }
+    }
 }
 
 impl Context {
@@ -129,9 +139,9 @@ impl Context {
     }
 }
 
-/// The messages of a page and the offset of the next one. A page is cut before it has more than `most` bytes.
+/// The messages of a page and the offset of the next one. A page is cut before it has more bytes than there is room for.
 #[must_use]
-pub fn page(messages: &[Stored], pick: Pick, most: usize) -> (Vec<Stored>, Option<u64>) {
+pub fn page(messages: &[Stored], pick: Pick, room: Room) -> (Vec<Stored>, Option<u64>) {
     let count = messages.len() as u64;
     let (start, end) = match pick {
         Pick::Last(n) => (count.saturating_sub(n), count),
@@ -141,15 +151,28 @@ pub fn page(messages: &[Stored], pick: Pick, most: usize) -> (Vec<Stored>, Optio
     let mut page = Vec::new();
     let mut bytes = 0;
     for message in &messages[index(start)..index(end)] {
+        // An import may bring what no frame holds.
+        let message = if message.json().len() > room.message { stand_in(message) } else { message.clone() };
         bytes += message.json().len();
-        // One message always fits: it came in a frame, or the reader has to cope.
-        if bytes > most && !page.is_empty() {
+        if bytes > room.page && !page.is_empty() {
             break;
         }
-        page.push(message.clone());
+        page.push(message);
     }
     let next = start + page.len() as u64;
     (page, (next < count).then_some(next))
+}
+
+/// What is shown of a message that no frame holds.
+fn stand_in(message: &Stored) -> Stored {
+    let Ok(mut shown) = message.to_message() else { return message.clone() };
+    shown.content =
+        format!("(a message of {} bytes, too long to be shown here; an export has it)", message.json().len());
+    shown.generated = true;
+    shown.tool_calls.clear();
+    shown.attachments.clear();
+    shown.provider = None;
+    Stored::new(&shown).unwrap_or_else(|_| message.clone())
 }
 
 /// How many of the first `at` messages can be kept so that no call lacks its result: the cut goes back to before the

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::Facts;
-use super::context::Pick;
+use super::context::{Pick, Room};
 use crate::failure::Result;
 use crate::message::{ContextNo, Stored};
 
@@ -24,8 +24,7 @@ pub enum Verb {
     },
     Show {
         pick: Pick,
-        /// Most bytes of messages.
-        most: usize,
+        room: Room,
     },
     Save {
         description: Option<String>,

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::Facts;
-use super::context::{Context, Pick, page};
+use super::context::{Context, Pick, Room, page};
 use super::effect::{Append, Beginning, Draft, Effect};
 use super::event::{Asked, Event, Journalled, Reply, Request, RequestId, Restore, Verb};
 use crate::failure::{Failure, Result};
@@ -147,7 +147,7 @@ impl State {
                 let append = Append { begin, agent_name, first, messages: copy, at, deadline, key };
                 effects.push(Effect::Append(Box::new(append)));
             }
-            Verb::Show { pick, most } => effects.push(Effect::Reply(asked.id, self.show(pick, most))),
+            Verb::Show { pick, room } => effects.push(Effect::Reply(asked.id, self.show(pick, room))),
             verb => self.waiting = Some(Request { asked, verb }),
         }
     }
@@ -177,14 +177,14 @@ impl State {
             .clone()
     }
 
-    fn show(&self, pick: Pick, most: usize) -> Result<Reply> {
+    fn show(&self, pick: Pick, room: Room) -> Result<Reply> {
         if let Some(failure) = &self.broken {
             return Err(failure.clone());
         }
         let Some(context) = &self.context else {
             return Ok(Reply::Page { messages: Vec::new(), working_set: Box::default(), info: None, next: None });
         };
-        let (messages, next) = page(&context.messages, pick, most);
+        let (messages, next) = page(&context.messages, pick, room);
         let working_set = Box::new(context.working_set.clone());
         Ok(Reply::Page { messages, working_set, info: Some(context.info()), next })
     }

@@ -4,6 +4,7 @@ use chorus_proto::ErrorKind;
 use chorus_proto::methods::context::{Append, AppendParams, Show, ShowParams};
 use chorus_tests::Daemon;
 use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::ctl::chorusctl;
 
 use crate::home;
 
@@ -42,4 +43,26 @@ fn a_reply_never_exceeds_the_frame_even_where_one_message_fills_it() {
     assert_eq!(client.texts("a").len(), 3);
     client.save("a", "wide");
     assert_eq!(client.session("a", "latest").1.len(), 3);
+}
+
+#[test]
+fn an_imported_message_that_no_frame_holds_has_a_stand_in_and_is_exported_whole() {
+    let home = home();
+    let daemon = Daemon::start_with(&home, "max_frame = \"2MiB\"\n");
+    let mut client = daemon.client();
+    client.init("a");
+    let long = "z".repeat(3_000_000);
+    let list = serde_json::json!([{"role": "user", "content": "before"}, {"role": "assistant", "content": long},
+        {"role": "user", "content": "after"}]);
+    let file = home.outside().join("long.json");
+    std::fs::write(&file, list.to_string()).expect("a transcript");
+    chorusctl(&home, ["session", "import", file.to_str().expect("a plain path")]).ok();
+    client.restore("a", "latest");
+    let shown = [client.texts("a"), client.session("a", "latest").1.into_iter().map(|m| m.content).collect()];
+    for texts in shown {
+        assert_eq!((texts.len(), &*texts[0], &*texts[2]), (3, "before", "after"));
+        assert!(texts[1].contains("an export has it"), "{}", texts[1]);
+    }
+    assert!(chorusctl(&home, ["session", "show", "latest"]).ok().contains("an export has it"));
+    assert!(chorusctl(&home, ["session", "export", "latest"]).ok().contains(&long));
 }

@@ -76,7 +76,10 @@ fn a_context_that_was_restored_from_it_goes_on_even_after_a_crash() {
     assert!(daemon.terminate().success());
     let _daemon = Daemon::start(&home);
     let sessions = fs::read_dir(home.sessions("a")).expect("its sessions").count();
-    assert_eq!(sessions, 1, "the second restore saved them anew, and the stop found them there");
+    assert_eq!(
+        sessions, 1,
+        "the second restore found them in the session it restored; without that one, the stop saved them"
+    );
 }
 
 #[test]

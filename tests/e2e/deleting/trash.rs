@@ -55,7 +55,9 @@ fn a_name_that_is_taken_is_left_to_whoever_has_it() {
     client.init("a");
     client.append("a", "the first");
     client.save("a", "kept");
-    client.call::<Delete>(&DeleteParams { agent: Some("a".into()), session: "latest".into(), own: false }).expect("deleted");
+    client
+        .call::<Delete>(&DeleteParams { agent: Some("a".into()), session: "latest".into(), own: false })
+        .expect("deleted");
     client.save("a", "kept");
     let entries = client.call::<List>(&ListParams {}).expect("a list").entries;
     assert_eq!(entries[0].kind, Some(TrashKind::Session));
@@ -81,7 +83,9 @@ fn emptying_deletes_for_good_and_asks_first() {
         client.append(name, "hello");
         client.save(name, "one");
     }
-    client.call::<Delete>(&DeleteParams { agent: Some("a".into()), session: "latest".into(), own: false }).expect("deleted");
+    client
+        .call::<Delete>(&DeleteParams { agent: Some("a".into()), session: "latest".into(), own: false })
+        .expect("deleted");
     destroy(&mut client, "b");
     // Something that nobody knows: it can only go.
     fs::create_dir(home.path.join("trash/odd")).expect("a directory");

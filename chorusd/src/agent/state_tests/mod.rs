@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::Facts;
-use super::context::{Pick, whole_calls};
+use super::context::{Pick, Room, whole_calls};
 use super::effect::{Draft, Effect};
 use super::event::{Asked, Event, Journalled, Reply, Request, RequestId, Restore, Verb};
 use super::state::State;
@@ -71,7 +71,7 @@ impl Bench {
     }
 
     fn texts(&mut self) -> Vec<String> {
-        match reply(self.ask(Verb::Show { pick: Pick::Last(u64::MAX), most: usize::MAX })) {
+        match reply(self.ask(Verb::Show { pick: Pick::Last(u64::MAX), room: Room::of(usize::MAX) })) {
             Ok(Reply::Page { messages, .. }) => {
                 messages.iter().map(|message| message.to_message().unwrap().content).collect()
             }
@@ -359,9 +359,12 @@ fn a_context_that_cannot_be_read_back_can_be_cleared_or_replaced() {
     let context = bench.state.context().unwrap().clone();
     let unreadable = || State::broken(context.clone(), Failure::internal("gone"));
     bench.state = unreadable();
-    for verb in
-        [save(), restore(false), Verb::Show { pick: Pick::Last(1), most: usize::MAX }, Verb::Clear { save: true }]
-    {
+    for verb in [
+        save(),
+        restore(false),
+        Verb::Show { pick: Pick::Last(1), room: Room::of(usize::MAX) },
+        Verb::Clear { save: true },
+    ] {
         assert_eq!(reply(bench.ask(verb)).unwrap_err().message, "gone");
     }
     assert_eq!(reply(bench.append("two")).unwrap_err().message, "gone");

@@ -5,6 +5,7 @@ use chorus_proto::{ErrorKind, NewMessage, Role};
 use uuid::Uuid;
 
 use super::wrong_reply;
+use crate::agent::context::Room;
 use crate::agent::event::{Reply, Verb};
 use crate::failure::{Failure, Result};
 use crate::message::Stored;
@@ -31,7 +32,7 @@ pub async fn append(ops: &Ops, params: AppendParams) -> Result<AppendResult> {
         .collect::<Result<Vec<_>, _>>()
         .map_err(|e| Failure::invalid(format!("a message cannot be kept: {e}")))?;
     // What comes in in one frame must go out in one, with what the answer has around it.
-    let most = ops.config.max_frame / 16 * 15;
+    let most = Room::of(ops.config.max_frame).message;
     if let Some(long) = messages.iter().find(|message| message.json().len() > most) {
         return Err(Failure::new(
             ErrorKind::FrameTooLong,

@@ -4,7 +4,7 @@ use chorus_proto::WorkingSet;
 use chorus_proto::methods::context::{ShowParams, ShowResult};
 
 use super::wrong_reply;
-use crate::agent::context::{Pick, page_bytes};
+use crate::agent::context::{Pick, Room};
 use crate::agent::event::{Reply, Verb};
 use crate::failure::{Failure, Result};
 use crate::message::Stored;
@@ -31,7 +31,7 @@ pub async fn show(ops: &Ops, params: ShowParams) -> Result<ShowResult<Stored>> {
     if ops.registry.info(agent.facts.id).is_none() {
         return Ok(empty);
     }
-    match ops.registry.ask(agent.facts.id, Verb::Show { pick, most: page_bytes(ops.config.max_frame) }).await?.reply {
+    match ops.registry.ask(agent.facts.id, Verb::Show { pick, room: Room::of(ops.config.max_frame) }).await?.reply {
         Reply::Page { messages, working_set, info, next } => {
             Ok(ShowResult { messages, working_set: *working_set, context: info, next, ..empty })
         }

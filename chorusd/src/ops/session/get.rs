@@ -3,7 +3,7 @@
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::session::{GetParams, GetResult};
 
-use crate::agent::context::{Pick, page, page_bytes};
+use crate::agent::context::{Pick, Room, page};
 use crate::failure::{Failure, Result};
 use crate::message::Stored;
 use crate::ops::{Ops, blocking, select, view};
@@ -20,7 +20,7 @@ pub async fn get(ops: &Ops, params: GetParams) -> Result<GetResult<Stored>> {
     let row = select::session(ops, &agent, params.agent.is_some() && !params.own, &params.session).await?;
     let (file, _) = read(ops, &row).await?;
     let pick = Pick::From { offset: params.offset.unwrap_or(0), limit: params.limit.unwrap_or(u64::MAX) };
-    let (messages, next) = page(&file.messages, pick, page_bytes(ops.config.max_frame));
+    let (messages, next) = page(&file.messages, pick, Room::of(ops.config.max_frame));
     Ok(GetResult { session: view::session(ops, row).await?, messages, next })
 }
 
