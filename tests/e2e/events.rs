@@ -99,6 +99,49 @@ fn what_is_no_longer_kept_is_counted() {
     assert_eq!(next(&mut listener).seq, page.events[0].seq);
 }
 
+/// P11, but for how late the others hear: that is for the bench.
+#[test]
+fn a_listener_that_stopped_harms_itself_only_and_is_told_what_it_missed() {
+    const EVENTS: u64 = 12_000;
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    let subscribed = || {
+        let mut listener = daemon.client();
+        listener.call::<Subscribe>(&SubscribeParams { after: None }).expect("subscribed");
+        listener
+    };
+    let mut stopped = subscribed();
+    let before = daemon.rss();
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            let mut listener = subscribed();
+            scope.spawn(move || {
+                let first = next(&mut listener).seq;
+                (1..EVENTS).for_each(|n| assert_eq!(next(&mut listener).seq, first + n, "others miss nothing"));
+            });
+        }
+        // Writers of their own: as fast as the journal goes.
+        for _ in 0..8 {
+            let mut client = daemon.client();
+            scope.spawn(move || (0..EVENTS / 8).for_each(|_| _ = client.append("a", "x")));
+        }
+    });
+    let growth = daemon.rss().saturating_sub(before);
+    assert!(growth < 16 << 20, "{growth} bytes, the {EVENTS} messages included");
+    let (mut heard, mut missed) = (0, 0);
+    while heard + missed < EVENTS {
+        let (method, params) = stopped.next_notification().expect("a notification");
+        if method == "lagged" {
+            missed += serde_json::from_str::<Lagged>(params.get()).expect("lagged").missed;
+        } else {
+            heard += 1;
+        }
+    }
+    assert!(missed > 0 && heard + missed == EVENTS, "{heard} heard, {missed} missed");
+}
+
 #[test]
 fn the_command_line_lists_them() {
     let home = home();

@@ -1,8 +1,9 @@
-//! Many sessions at once, as files: faster than saving each.
+//! Many sessions or agents at once, as files: faster than making each.
 
 use std::fs;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::home::Home;
 
@@ -23,6 +24,28 @@ pub fn multiply(home: &Home, agent: &str, session_id: &str, count: usize) {
             .replacen(saved_at, &format!("2026-01-{:02}T{:02}:{:02}:00Z", n % 28 + 1, n / 60 % 24, n % 60), 1);
         let path = dir.join(format!("{name}.json"));
         fs::write(&path, copy).expect("a copy");
-        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("its mode");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("its mode");
+    }
+}
+
+/// Writes the directories of `count` agents, `agent-0` and so on, as an init leaves them but for git: the next start takes
+/// them up.
+///
+/// # Panics
+/// Where the disk does not take them.
+pub fn agents(home: &Home, count: usize) {
+    home.make();
+    for n in 0..count {
+        let dir = home.agent(&format!("agent-{n}"));
+        for part in ["docs", "sessions", "workspace"] {
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(dir.join(part)).expect("a directory");
+        }
+        let config = json!({
+            "id": format!("{n:08x}-0000-4000-8000-{n:012x}"), "name": format!("agent-{n}"),
+            "system_prompt": "You are an agent.", "created_at": "2026-01-01T00:00:00Z",
+        });
+        let path = dir.join("agent.json");
+        fs::write(&path, config.to_string()).expect("agent.json");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("its mode");
     }
 }

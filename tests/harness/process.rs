@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::process::{Child, ExitStatus};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -44,6 +45,20 @@ pub fn rss(pid: u32) -> u64 {
 #[must_use]
 pub fn peak_rss(pid: u32) -> u64 {
     memory(pid, "VmHWM:")
+}
+
+/// Processor time that all threads of `pid` have had.
+///
+/// # Panics
+/// Where the process is not there.
+#[must_use]
+pub fn cpu_time(pid: u32) -> Duration {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process's stat");
+    // proc_pid_stat(5): utime and stime are the 14th and 15th field; the 2nd may hold spaces, and ends in `)`.
+    let fields: Vec<_> = stat.rsplit(')').next().expect("fields").split_whitespace().collect();
+    let ticks = |field: usize| fields[field - 3].parse::<u64>().expect("a number");
+    let per_second = rustix::param::clock_ticks_per_second();
+    Duration::from_millis((ticks(14) + ticks(15)) * 1000 / per_second)
 }
 
 fn memory(pid: u32, what: &str) -> u64 {

@@ -1,0 +1,89 @@
+//! 10,000 contexts that fall due in one second, and somebody else who goes on appending.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use chorus_proto::Client;
+use chorus_proto::methods::context::{Append, AppendParams, History, HistoryParams};
+use chorus_tests::chat::Chat as _;
+use chorus_tests::many::agents;
+use chorus_tests::measure::{Ratio, median, report, time, undisturbed};
+use chorus_tests::wait::pass;
+use chorus_tests::{Daemon, home};
+
+const CONTEXTS: usize = 10_000;
+const CLIENTS: usize = 16;
+const PROMISED: Duration = Duration::from_secs(5);
+
+fn append(client: &mut Client, agent: &str) -> Duration {
+    let text = "The nightly import dropped every row whose country was empty. ".repeat(10);
+    let params = AppendParams { agent: Some(agent.into()), text: Some(text), ..Default::default() };
+    time(|| _ = client.call::<Append>(&params).expect("appended"))
+}
+
+/// Appends of an agent that is not idle, each with the moment of its answer.
+fn appends(client: &mut Client, stop: &AtomicBool) -> Vec<(Instant, Duration)> {
+    let mut took = Vec::new();
+    while !stop.load(Ordering::Relaxed) {
+        let one = append(client, "agent-0");
+        took.push((Instant::now(), one));
+    }
+    took
+}
+
+fn main() {
+    let home = home!();
+    agents(&home, CONTEXTS + 1);
+    let daemon = Daemon::start_with(&home, "[defaults]\nidle_timeout = \"1h\"\n");
+    std::thread::scope(|scope| {
+        for part in 0..CLIENTS {
+            let mut client = daemon.client();
+            scope.spawn(move || {
+                for n in (1 + part..=CONTEXTS).step_by(CLIENTS) {
+                    append(&mut client, &format!("agent-{n}"));
+                }
+            });
+        }
+    });
+    daemon.kill9();
+    undisturbed();
+    // A timeout that is shorter now: each context has just this left, all of them from the same moment on.
+    let daemon = Daemon::start_with(&home, "[defaults]\nidle_timeout = \"4s\"\n");
+    let stop = AtomicBool::new(false);
+    let (first, done, appended) = std::thread::scope(|scope| {
+        let (mut client, stop) = (daemon.client(), &stop);
+        let appending = scope.spawn(move || appends(&mut client, stop));
+        let (first, done) = watch(&mut daemon.client());
+        stop.store(true, Ordering::Relaxed);
+        (first, done, appending.join().expect("the appends"))
+    });
+    let name = format!("{CONTEXTS} contexts put away, saved durably");
+    report(Ratio { name, floor: PROMISED, ours: done - first, target: 1.0 });
+    let (before, during): (Vec<_>, Vec<_>) = appended.into_iter().partition(|(at, _)| *at < first);
+    let p50 = |took: Vec<(Instant, Duration)>| median(took.into_iter().map(|(_, one)| one).collect());
+    report(Ratio {
+        name: "p50 of others' appends, over before".into(),
+        floor: p50(before),
+        ours: p50(during),
+        target: 3.0,
+    });
+}
+
+/// When the first context was saved, and when all were.
+fn watch(client: &mut Client) -> (Instant, Instant) {
+    let params = HistoryParams { all_agents: true, limit: Some(1), ..HistoryParams::default() };
+    let mut first = None;
+    loop {
+        let total = client.call::<History>(&params).expect("a page").total;
+        if total > 0 {
+            first.get_or_insert_with(Instant::now);
+        }
+        if let (Some(first), true) = (first, total >= CONTEXTS as u64) {
+            let now = Instant::now();
+            assert_eq!(client.history("agent-1").len(), 1);
+            return (first, now);
+        }
+        // Often enough to be right within a hundredth, and no load.
+        pass(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,49 @@
+//! A daemon with 10,000 agents, 1,000 of them with a live context, that nobody talks to: memory and processor time.
+
+use std::time::Duration;
+
+use chorus_proto::{NewMessage, Role};
+use chorus_tests::chat::Chat as _;
+use chorus_tests::many::agents;
+use chorus_tests::measure::report;
+use chorus_tests::process::cpu_time;
+use chorus_tests::wait::pass;
+use chorus_tests::{Daemon, home};
+
+const AGENTS: usize = 10_000;
+const LIVE: usize = 1000;
+const MESSAGES: usize = 50;
+const WATCHED: Duration = Duration::from_secs(20);
+const MEGABYTE: f64 = 1_048_576.0;
+
+fn main() {
+    let home = home!();
+    agents(&home, AGENTS);
+    drop(Daemon::start(&home));
+    let daemon = Daemon::start(&home);
+    report(format_args!("{AGENTS} agents, none live: RSS {:.1} MB", daemon.rss() as f64 / MEGABYTE));
+    let mut client = daemon.client();
+    let mut text = 0;
+    for n in 0..LIVE {
+        let message = |m| NewMessage::text(Role::User, format!("message {m} {}", "word ".repeat(60)));
+        let messages: Vec<_> = (0..MESSAGES).map(message).collect();
+        text += messages.iter().map(|message| message.content.len()).sum::<usize>();
+        client.append_all(&format!("agent-{n}"), messages);
+    }
+    let before = cpu_time(daemon.pid);
+    pass(WATCHED);
+    let used = cpu_time(daemon.pid) - before;
+    let (rss, text) = (daemon.rss() as f64 / MEGABYTE, text as f64 / MEGABYTE);
+    let verdict = |met: bool| if met { "met" } else { "MISSED" };
+    report(format_args!(
+        "{LIVE} live: RSS {rss:.1} MB, text {text:.1} MB, beyond it {:.1} MB  target <= 25 MB  {}",
+        rss - text,
+        verdict(rss - text <= 25.0)
+    ));
+    let share = used.as_secs_f64() / WATCHED.as_secs_f64();
+    report(format_args!("idle: {:.3} % of a core  target < 0.5 %  {}", share * 100.0, verdict(share < 0.005)));
+    drop(client);
+    daemon.kill9();
+    let daemon = Daemon::start(&home);
+    report(format_args!("after a restart, before anybody touches them: RSS {:.1} MB", daemon.rss() as f64 / MEGABYTE));
+}
