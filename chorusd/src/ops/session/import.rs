@@ -140,7 +140,9 @@ async fn undo(ops: &Ops, sessions: Vec<Session>) {
 
 async fn keep(ops: &Ops, facts: &Arc<Facts>, imported: Imported) -> Result<Session> {
     let Imported { about, body, totals, digest, content_slug, first_at } = imported;
-    let id = match about.id {
+    // Kept until the row is there: of many imports of one file that run at once, one gets its id.
+    let reserved = about.id.and_then(|id| ops.store.files.ids.take(id));
+    let id = match reserved.as_ref().map(|id| *id.key()) {
         Some(id) if ops.store.catalog.session(id).await?.is_none() => id,
         _ => Uuid::new_v4(),
     };
@@ -184,7 +186,9 @@ async fn keep(ops: &Ops, facts: &Arc<Facts>, imported: Imported) -> Result<Sessi
         let written = session_files::write_body(dir, &header, body)?;
         Ok((header, written))
     };
-    write(&ops.store, facts, wanted, make, || async { Ok(()) }).await
+    let written = write(&ops.store, facts, wanted, make, || async { Ok(()) }).await;
+    drop(reserved);
+    written
 }
 
 /// Whether a name that came from elsewhere may name a file here: `<YYYY-MM-DD>_<slug>`.
