@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use uuid::Uuid;
@@ -50,4 +50,28 @@ pub fn move_dir(from: &Path, to: &Path) -> io::Result<()> {
         let _ = renameat_with(CWD, to, CWD, from, RenameFlags::NOREPLACE);
     }
     synced
+}
+
+/// Deletes a directory and all in it, also where directories in it may not be written, as those of many package caches.
+///
+/// # Errors
+/// What the system says; what could not be deleted is left.
+pub fn remove_dir(dir: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(dir) {
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+            make_writable(dir);
+            fs::remove_dir_all(dir)
+        }
+        other => other,
+    }
+}
+
+/// As far as it goes: what stays as it is, is told by the deletion.
+fn make_writable(dir: &Path) {
+    let _ = fs::set_permissions(dir, fs::Permissions::from_mode(0o700));
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            make_writable(&entry.path());
+        }
+    }
 }
