@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use chorus_proto::{Agent, AgentState, AgentStatus, ContextInfo, Session, SessionRef};
+use chorus_proto::{Agent, AgentState, AgentStatus, ContextInfo, Session, SessionHeader, SessionRef};
 use uuid::Uuid;
 
 use super::Ops;
@@ -76,8 +76,8 @@ async fn agent_dirs(ops: &Ops, ids: impl Iterator<Item = Uuid>) -> Result<HashMa
 ///
 /// # Errors
 /// A database that cannot be read.
-pub async fn dir(ops: &Ops, row: &SessionRow) -> Result<PathBuf> {
-    let id = row.header.agent_id;
+pub async fn dir(ops: &Ops, session: &SessionHeader) -> Result<PathBuf> {
+    let id = session.agent_id;
     Ok(agent_dirs(ops, std::iter::once(id)).await?.remove(&id).unwrap_or_default())
 }
 
@@ -85,12 +85,8 @@ pub async fn dir(ops: &Ops, row: &SessionRow) -> Result<PathBuf> {
 ///
 /// # Errors
 /// A database that cannot be read.
-pub async fn path(ops: &Ops, row: &SessionRow) -> Result<PathBuf> {
-    let dirs = agent_dirs(ops, std::iter::once(row.header.agent_id)).await?;
-    Ok(dirs
-        .get(&row.header.agent_id)
-        .map(|dir| session_files::path_of(dir, &row.header.session_id))
-        .unwrap_or_default())
+pub async fn path(ops: &Ops, session: &SessionHeader) -> Result<PathBuf> {
+    Ok(session_files::path_of(&dir(ops, session).await?, &session.session_id))
 }
 
 /// Agents, each with its live context and its newest session.

@@ -124,7 +124,8 @@ async fn rename(ops: &Ops, agent: &Arc<Entry>, name: &str) -> Result<ConfigResul
     if name == old {
         return get(ops, agent, Some("name")).await;
     }
-    // Nothing may be written into the directory while it moves.
+    // Nothing may be written into the directory while it moves, by the agent or by an import or a tag.
+    let _no_writers = ops.sessions_lock.write().await;
     let held = ops.registry.ask(agent.facts.id, Verb::Hold).await?;
     let before = std::fs::read(from.join(FILE)).map_err(|e| Failure::io("cannot read agent.json", &e))?;
     let (file, _) = rewrite(ops, agent, "name", name.into()).await?;

@@ -39,7 +39,8 @@ pub async fn change(
     }
     let agent = select::agent(ops, params.agent.as_deref()).await?;
     let row = select::session(ops, &agent, params.agent.is_some(), &params.session).await?;
-    let dir = view::dir(ops, &row).await?;
+    let _stays = ops.sessions_lock.read().await;
+    let dir = view::dir(ops, &row.header).await?;
     let row = ops.store.amend(row.header.id, dir, change).await?;
     Ok(TagResult { session: view::session(ops, row).await? })
 }
