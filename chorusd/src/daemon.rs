@@ -305,9 +305,7 @@ async fn maintain(ops: Arc<Ops>) {
         Err(failure) => tracing::warn!(%failure, "cannot tell whether something is to be forgotten"),
     }
     for entry in ops.directory.all() {
-        if let Err(failure) = ops::scan::sessions(&ops, &entry.facts).await {
-            tracing::warn!(agent = %entry.facts.name, %failure, "cannot look through the sessions");
-        }
+        ops::scan::if_possible(&ops, &entry.facts).await;
     }
     if ops.config.durability == DurabilityMode::Interval {
         let mut interval = tokio::time::interval(ops.config.autosave_interval);

@@ -122,6 +122,18 @@ pub async fn agent(ops: &Ops, entry: &Arc<Entry>) -> Result<Agent> {
     agents.pop().ok_or_else(|| crate::failure::Failure::internal("an agent was lost on its way"))
 }
 
+/// An agent that was just made or changed: that it cannot be looked up must not pass for a failure of the change, so it
+/// is shown without its newest session then.
+pub async fn changed(ops: &Ops, entry: &Arc<Entry>) -> Agent {
+    match agent(ops, entry).await {
+        Ok(agent) => agent,
+        Err(failure) => {
+            tracing::warn!(agent = %entry.facts.name, %failure, "an agent's newest session cannot be looked up");
+            active(entry, ops.registry.info(entry.facts.id), None)
+        }
+    }
+}
+
 fn active(entry: &Entry, context: Option<ContextInfo>, last_session: Option<SessionRef>) -> Agent {
     Agent {
         id: entry.facts.id,

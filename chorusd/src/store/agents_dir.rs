@@ -3,7 +3,8 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use uuid::Uuid;
 
@@ -36,6 +37,36 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
         let _ = fs::remove_file(&temporary);
     }
     written
+}
+
+/// A file as it was, its time of change included: put back, it passes for one that was never touched.
+#[derive(Debug, Clone)]
+pub struct Before {
+    path: PathBuf,
+    pub text: String,
+    modified: SystemTime,
+}
+
+impl Before {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn of(path: PathBuf) -> io::Result<Self> {
+        Ok(Self { text: fs::read_to_string(&path)?, modified: fs::metadata(&path)?.modified()?, path })
+    }
+
+    /// Puts it back, where it was changed.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn put_back(&self) -> io::Result<()> {
+        if fs::metadata(&self.path).is_ok_and(|now| now.modified().is_ok_and(|at| at == self.modified)) {
+            return Ok(());
+        }
+        write_private(&self.path, self.text.as_bytes())?;
+        fs::File::options().append(true).open(&self.path)?.set_modified(self.modified)
+    }
 }
 
 /// Moves a directory to a name that must be free, and makes that durable; where that fails, it is moved back.
