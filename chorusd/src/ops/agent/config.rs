@@ -30,7 +30,8 @@ pub async fn config(ops: &Ops, params: ConfigParams) -> Result<ConfigResult> {
     // Another rename may have come before.
     let agent = refresh_alone(ops, ops.directory.by_id(agent.facts.id).unwrap_or(agent)).await?;
     if key == "name" {
-        let name = value.as_str().ok_or_else(|| Failure::invalid("a name is a text"))?;
+        let name =
+            value.as_str().ok_or_else(|| Failure::invalid("a name is a text").hint("for example \"data-team\""))?;
         return rename(ops, &agent, name).await;
     }
     set(ops, &agent, key, value).await

@@ -49,9 +49,9 @@ pub async fn begin(ops: &Ops, connection: u64, params: BeginParams) -> Result<Be
 pub async fn add(ops: &Arc<Ops>, connection: u64, params: AddParams) -> Result<AddResult> {
     let bytes = match (params.data, params.data_base64) {
         (Some(text), None) => text.into_bytes(),
-        (None, Some(text)) => {
-            STANDARD.decode(text).map_err(|e| Failure::invalid(format!("`data_base64` is not base64: {e}")))?
-        }
+        (None, Some(text)) => STANDARD.decode(text).map_err(|e| {
+            Failure::invalid(format!("`data_base64` is not base64: {e}")).hint("the standard alphabet, with padding")
+        })?,
         _ => return Err(Failure::invalid("give either `data` or `data_base64`")),
     };
     let ops = ops.clone();
