@@ -104,7 +104,7 @@ fn timeout(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Ok(Duration::ZERO) => Err("a timeout is longer than nothing".to_owned()),
         Ok(duration) => Ok(duration),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(format!("{error}; for example 10s or 1m30s")),
     }
 }
 

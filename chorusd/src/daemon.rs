@@ -312,9 +312,7 @@ async fn maintain(ops: Arc<Ops>) {
         Err(failure) => tracing::warn!(%failure, "cannot tell whether something is to be forgotten"),
     }
     for entry in ops.directory.all() {
-        if let Err(failure) = ops::scan::sessions(&ops, &entry.facts).await {
-            tracing::warn!(agent = %entry.facts.name, %failure, "cannot look through the sessions");
-        }
+        ops::scan::if_possible(&ops, &entry.facts).await;
     }
     // After the scan: it finds what the stop wrote and did not come to list.
     if leftover::is_there(&ops.home) {

@@ -28,6 +28,11 @@ impl SmallDisk {
         None
     }
 
+    /// A directory above it was moved: it is at `path` now.
+    pub fn moved(&mut self, path: PathBuf) {
+        self.path = path;
+    }
+
     /// Bytes that are free.
     ///
     /// # Panics

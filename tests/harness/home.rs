@@ -10,6 +10,7 @@ use chorus_proto::methods::daemon::{Hello, HelloParams};
 use tempfile::TempDir;
 
 use crate::process;
+use crate::skip;
 use crate::wait::{DEADLINE, wait_until};
 
 /// The binaries under test.
@@ -109,6 +110,26 @@ impl Home {
             .env("NO_COLOR", "1")
             .current_dir(&self.user);
         command
+    }
+
+    /// `chorusd` as somebody whom the permissions of files hold back, also where the tests run as root; `None` with a
+    /// message where that cannot be had.
+    #[must_use]
+    pub fn held_back(&self) -> Option<Command> {
+        if !process::is_root() {
+            return Some(self.command(self.bins.chorusd));
+        }
+        let without = |program: &str| {
+            let mut command = self.command("setpriv");
+            let powers = "-dac_override,-dac_read_search";
+            command.args(["--inh-caps", powers, "--bounding-set", powers, "--", program]);
+            command
+        };
+        if without("true").output().is_ok_and(|done| done.status.success()) {
+            return Some(without(self.bins.chorusd));
+        }
+        skip("root cannot give up its powers here");
+        None
     }
 
     /// The pid of whatever daemon answers on the socket.

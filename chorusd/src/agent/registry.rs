@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use chorus_proto::{ContextInfo, EventType};
 use serde_json::Value;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -111,21 +112,50 @@ impl Registry {
 
     async fn send(self: &Arc<Self>, agent: Uuid, verb: Verb, facts: Option<Arc<Facts>>) -> Result<Answer> {
         let (reply, answer) = oneshot::channel();
-        {
-            // Under the lock: an actor that retires holds it too, so no letter reaches a mailbox nobody reads.
-            let mut inner = self.inner();
-            let actor = match inner.actors.get(&agent) {
-                Some(actor) => actor,
-                None => {
-                    let (actor, mailbox) = mpsc::channel(MAILBOX);
-                    let head = inner.live.get(&agent).cloned();
-                    self.tasks.spawn(Actor::new(agent, mailbox, self.clone()).run(head));
-                    inner.actors.entry(agent).or_insert(actor)
-                }
-            };
-            actor.try_send(Letter { verb, facts, reply }).map_err(|_| Failure::busy())?;
+        let letter = Letter { verb, facts, reply };
+        match self.post(agent, letter) {
+            Err(TrySendError::Closed(letter)) => {
+                self.bury(agent).await?;
+                self.post(agent, letter)
+            }
+            posted => posted,
         }
+        .map_err(|_| Failure::busy())?;
         answer.await.unwrap_or_else(|_| Err(Failure::stopping()))
+    }
+
+    fn post(self: &Arc<Self>, agent: Uuid, letter: Letter) -> Result<(), TrySendError<Letter>> {
+        // Under the lock: an actor that retires holds it too, so no letter reaches a mailbox nobody reads.
+        let mut inner = self.inner();
+        let actor = match inner.actors.get(&agent) {
+            Some(actor) => actor,
+            None => {
+                let (actor, mailbox) = mpsc::channel(MAILBOX);
+                let head = inner.live.get(&agent).cloned();
+                self.tasks.spawn(Actor::new(agent, mailbox, self.clone()).run(head));
+                inner.actors.entry(agent).or_insert(actor)
+            }
+        };
+        actor.try_send(letter)
+    }
+
+    /// Makes room for a new actor where one has ended without retiring, as only a fault of ours can make it. What it
+    /// knew went with it: what is live is what the journal has.
+    async fn bury(&self, agent: Uuid) -> Result<()> {
+        let dead = self.inner().actors.get(&agent).cloned().filter(mpsc::Sender::is_closed);
+        let Some(dead) = dead else { return Ok(()) };
+        tracing::error!(%agent, "the task of an agent has ended by itself; its context is read back from the journal");
+        // What it had queued is committed before the head is read.
+        self.store.journal.pulse().await?;
+        let head = self.store.journal.heads().await?.into_iter().find(|head| head.agent == agent);
+        let mut inner = self.inner();
+        // Unless another request has done it meanwhile.
+        if inner.actors.get(&agent).is_some_and(|actor| actor.same_channel(&dead)) {
+            inner.actors.remove(&agent);
+            inner.live.remove(&agent);
+            inner.live.extend(head.map(|head| (agent, head)));
+        }
+        Ok(())
     }
 
     /// Lets an actor go that has nothing going on; false when a request has come meanwhile.
@@ -236,5 +266,44 @@ fn head(agent: Uuid, context: &Context) -> Head {
         saved_messages: context.saved,
         saved_session: context.saved_session,
         base_session: context.base_session,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chorus_proto::{NewMessage, Role};
+
+    use super::*;
+    use crate::agent::event::Reply;
+    use crate::message::Stored;
+    use crate::store::Durability;
+
+    async fn append(registry: &Arc<Registry>, facts: &Arc<Facts>, text: &str) -> Result<u64> {
+        let message = NewMessage::text(Role::User, text).complete(|| Uuid::now_v7().to_string(), registry.clock.now());
+        let verb = Verb::Append { messages: vec![Stored::new(&message).unwrap()], key: None };
+        match registry.ask_leaving(facts.clone(), verb).await?.reply {
+            Reply::Appended(answer) => Ok(answer.messages),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn an_agent_whose_task_has_died_goes_on_from_the_journal() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir(home.path().join(crate::store::DB)).unwrap();
+        let on_fatal: crate::store::OnFatal = Arc::new(|failure| panic!("{failure}"));
+        let store = Arc::new(Store::open(home.path(), Durability::Always, &on_fatal).unwrap());
+        let (id, dir) = (Uuid::new_v4(), home.path().to_owned());
+        let registry =
+            Registry::new(store, Arc::default(), Clock::system(), dir.clone(), TaskTracker::new(), Vec::new());
+        let facts = Arc::new(Facts { id, name: "a".into(), dir, model: None, idle_timeout: None });
+        assert_eq!(append(&registry, &facts, "before").await, Ok(1));
+        // The numbers in memory may be older than the journal.
+        registry.inner().live.remove(&id);
+        let (dead, mailbox) = mpsc::channel(1);
+        drop(mailbox);
+        registry.inner().actors.insert(id, dead);
+        let both = tokio::join!(append(&registry, &facts, "one"), append(&registry, &facts, "two"));
+        assert_eq!((both.0.unwrap() + both.1.unwrap(), registry.info(id).unwrap().messages), (5, 3));
     }
 }

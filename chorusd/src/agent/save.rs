@@ -83,7 +83,7 @@ pub async fn write<After: Future<Output = Result<()>>>(
     let (files, of) = (store.clone(), facts.clone());
     let made = blocking(move || {
         let name = files.files.reserve(of.id, &of.dir, &wanted, &known);
-        let (header, written) = make(&of.dir, name.name())?;
+        let (header, written) = make(&of.dir, &name.key().1)?;
         Ok((header, name, written))
     })
     .await;
@@ -106,7 +106,7 @@ pub async fn write<After: Future<Output = Result<()>>>(
     let file_path = written.path.to_string_lossy().into_owned();
     if let Err(failure) = done {
         if inserted {
-            let _ = store.catalog.remove_session(id).await;
+            let _ = store.catalog.take_back(header).await;
         }
         let _ = blocking(move || {
             session_files::unwrite(&written);

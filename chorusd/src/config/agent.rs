@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::keys::profile;
 use super::value::idle_timeout;
-use super::{Config, nearest};
+use super::{Config, PROFILES, nearest};
 use crate::failure::{Failure, Result};
 
 /// Name of the file in an agent's directory.
@@ -139,7 +139,8 @@ fn check(key: &str, value: &Value) -> Result<(), String> {
 /// An unknown or fixed key, or a value that does not fit.
 pub fn normalise(key: &str, value: Value) -> Result<Value> {
     if FIXED.contains(&key) {
-        return Err(Failure::invalid(format!("`{key}` is kept by Chorus and cannot be set")));
+        return Err(Failure::invalid(format!("`{key}` is kept by Chorus and cannot be set"))
+            .hint(format!("keys that can be: name, {}", SETTABLE.join(", "))));
     }
     if !SETTABLE.contains(&key) {
         let failure = Failure::invalid(format!("agents have no key `{key}`"));
@@ -159,8 +160,22 @@ pub fn normalise(key: &str, value: Value) -> Result<Value> {
         Value::Number(number) if key == "idle_timeout" && number.as_u64() == Some(0) => Value::from("0"),
         other => other,
     };
-    check(key, &value).map_err(|e| Failure::invalid(e.replacen("has a ", "the ", 1)))?;
+    check(key, &value).map_err(|e| {
+        let what = ["has a ", "has an ", "has "].iter().find_map(|start| e.strip_prefix(start));
+        Failure::invalid(what.map_or_else(|| e.clone(), |what| format!("the {what}"))).hint(example(key))
+    })?;
     Ok(value)
+}
+
+/// What a value of `key` looks like.
+fn example(key: &str) -> String {
+    match key {
+        "idle_timeout" => "for example 30m, 1h30m or 7d; 0 is never".into(),
+        "permissions" => format!("one of: {}", PROFILES.join(", ")),
+        "window_messages" | "compact_at_tokens" => "a whole number, for example 50".into(),
+        "model" => "a text, for example anthropic/claude-sonnet-4-5".into(),
+        _ => "a text; an empty one takes the default".into(),
+    }
 }
 
 /// Whether `name` may name an agent: `[a-z0-9][a-z0-9_-]{0,63}`.

@@ -49,7 +49,8 @@ pub struct Ops {
     pub stop: CancellationToken,
     /// One agent is made, renamed or destroyed at a time.
     pub agents_lock: Mutex<()>,
-    /// Written where a session goes away, read where one becomes a live context: none goes while it is on its way.
+    /// Written where a session goes away or an agent's directory moves; read where a session becomes a live context, or
+    /// its file is written beside the agent: none goes while it is on its way.
     pub sessions_lock: RwLock<()>,
     pub shown: shown::Shown,
     pub uploads: uploads::Uploads,

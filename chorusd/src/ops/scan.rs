@@ -80,6 +80,13 @@ pub async fn sessions(ops: &Ops, facts: &Arc<Facts>) -> Result<Findings> {
     Ok(findings)
 }
 
+/// As [`sessions`], for an agent that is there already, so that nothing may fail any more: the next start looks again.
+pub async fn if_possible(ops: &Ops, facts: &Arc<Facts>) {
+    if let Err(failure) = sessions(ops, facts).await {
+        tracing::warn!(agent = %facts.name, %failure, "cannot look through the sessions");
+    }
+}
+
 fn with_id(mut row: SessionRow, id: uuid::Uuid) -> SessionRow {
     row.header.id = id;
     row

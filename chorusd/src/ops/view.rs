@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use chorus_proto::{Agent, AgentState, AgentStatus, ContextInfo, Session, SessionRef};
+use chorus_proto::{Agent, AgentState, AgentStatus, ContextInfo, Session, SessionHeader, SessionRef};
 use uuid::Uuid;
 
 use super::Ops;
@@ -76,8 +76,8 @@ async fn agent_dirs(ops: &Ops, ids: impl Iterator<Item = Uuid>) -> Result<HashMa
 ///
 /// # Errors
 /// A database that cannot be read.
-pub async fn dir(ops: &Ops, row: &SessionRow) -> Result<PathBuf> {
-    let id = row.header.agent_id;
+pub async fn dir(ops: &Ops, session: &SessionHeader) -> Result<PathBuf> {
+    let id = session.agent_id;
     Ok(agent_dirs(ops, std::iter::once(id)).await?.remove(&id).unwrap_or_default())
 }
 
@@ -85,12 +85,8 @@ pub async fn dir(ops: &Ops, row: &SessionRow) -> Result<PathBuf> {
 ///
 /// # Errors
 /// A database that cannot be read.
-pub async fn path(ops: &Ops, row: &SessionRow) -> Result<PathBuf> {
-    let dirs = agent_dirs(ops, std::iter::once(row.header.agent_id)).await?;
-    Ok(dirs
-        .get(&row.header.agent_id)
-        .map(|dir| session_files::path_of(dir, &row.header.session_id))
-        .unwrap_or_default())
+pub async fn path(ops: &Ops, session: &SessionHeader) -> Result<PathBuf> {
+    Ok(session_files::path_of(&dir(ops, session).await?, &session.session_id))
 }
 
 /// Agents, each with its live context and its newest session.
@@ -124,6 +120,18 @@ pub async fn agents(ops: &Ops, entries: &[Arc<Entry>]) -> Result<Vec<Agent>> {
 pub async fn agent(ops: &Ops, entry: &Arc<Entry>) -> Result<Agent> {
     let mut agents = agents(ops, std::slice::from_ref(entry)).await?;
     agents.pop().ok_or_else(|| crate::failure::Failure::internal("an agent was lost on its way"))
+}
+
+/// An agent that was just made or changed: that it cannot be looked up must not pass for a failure of the change, so it
+/// is shown without its newest session then.
+pub async fn changed(ops: &Ops, entry: &Arc<Entry>) -> Agent {
+    match agent(ops, entry).await {
+        Ok(agent) => agent,
+        Err(failure) => {
+            tracing::warn!(agent = %entry.facts.name, %failure, "an agent's newest session cannot be looked up");
+            active(entry, ops.registry.info(entry.facts.id), None)
+        }
+    }
 }
 
 fn active(entry: &Entry, context: Option<ContextInfo>, last_session: Option<SessionRef>) -> Agent {

@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use uuid::Uuid;
 
@@ -38,6 +39,36 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
+/// A file as it was, its time of change included: put back, it passes for one that was never touched.
+#[derive(Debug, Clone)]
+pub struct Before {
+    path: PathBuf,
+    pub text: String,
+    modified: SystemTime,
+}
+
+impl Before {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn of(path: PathBuf) -> io::Result<Self> {
+        Ok(Self { text: fs::read_to_string(&path)?, modified: fs::metadata(&path)?.modified()?, path })
+    }
+
+    /// Puts it back, where it was changed.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn put_back(&self) -> io::Result<()> {
+        if fs::metadata(&self.path).is_ok_and(|now| now.modified().is_ok_and(|at| at == self.modified)) {
+            return Ok(());
+        }
+        write_private(&self.path, self.text.as_bytes())?;
+        fs::File::options().append(true).open(&self.path)?.set_modified(self.modified)
+    }
+}
+
 /// Moves a directory to a name that must be free, and makes that durable; where that fails, it is moved back.
 ///
 /// # Errors
@@ -50,4 +81,28 @@ pub fn move_dir(from: &Path, to: &Path) -> io::Result<()> {
         let _ = renameat_with(CWD, to, CWD, from, RenameFlags::NOREPLACE);
     }
     synced
+}
+
+/// Deletes a directory and all in it, also where directories in it may not be written, as those of many package caches.
+///
+/// # Errors
+/// What the system says; what could not be deleted is left.
+pub fn remove_dir(dir: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(dir) {
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+            make_writable(dir);
+            fs::remove_dir_all(dir)
+        }
+        other => other,
+    }
+}
+
+/// As far as it goes: what stays as it is, is told by the deletion.
+fn make_writable(dir: &Path) {
+    let _ = fs::set_permissions(dir, fs::Permissions::from_mode(0o700));
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            make_writable(&entry.path());
+        }
+    }
 }

@@ -8,6 +8,7 @@ mod amend;
 pub mod catalog;
 pub mod damage;
 pub mod journal;
+pub mod reserved;
 pub mod session_files;
 mod sqlite;
 pub mod trash;

@@ -5,12 +5,12 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use chorus_proto::{ErrorKind, SessionHeader};
 use uuid::Uuid;
 
+use super::reserved::{Reservations, Reserved};
 use crate::failure::{Failure, Result, SyncFailed};
 use crate::message::Stored;
 use crate::session::{MessageHash, SessionFile, file};
@@ -18,34 +18,18 @@ use crate::session::{MessageHash, SessionFile, file};
 /// Beginning of the name of a file that is being written.
 pub const TEMPORARY: &str = ".new-";
 
-/// The files of all agents, and the names that are being given right now.
+/// The files of all agents, and what is being given to new ones right now.
 #[derive(Debug, Default)]
 pub struct SessionFiles {
-    reserved: Arc<Mutex<HashSet<(Uuid, String)>>>,
+    names: Reservations<Name>,
+    /// Ids of sessions that bring their own.
+    pub ids: Reservations<Uuid>,
     /// One file is changed or taken away at a time.
     pub amending: tokio::sync::Mutex<()>,
 }
 
-/// A name that nobody else is given while this lives.
-#[derive(Debug)]
-pub struct ReservedName {
-    reserved: Arc<Mutex<HashSet<(Uuid, String)>>>,
-    key: (Uuid, String),
-}
-
-impl ReservedName {
-    /// The session_id.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.key.1
-    }
-}
-
-impl Drop for ReservedName {
-    fn drop(&mut self) {
-        self.reserved.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
-    }
-}
+/// The agent, and the session_id.
+type Name = (Uuid, String);
 
 /// A file that was written.
 #[derive(Debug, Clone)]
@@ -57,17 +41,18 @@ pub struct Written {
 
 impl SessionFiles {
     /// Reserves `wanted`, or the first free one of `wanted-2`, `wanted-3`, …, given the names that the catalog knows.
-    pub fn reserve(&self, agent: Uuid, dir: &Path, wanted: &str, known: &[String]) -> ReservedName {
-        let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn reserve(&self, agent: Uuid, dir: &Path, wanted: &str, known: &[String]) -> Reserved<Name> {
         let known: HashSet<&str> = known.iter().map(String::as_str).collect();
-        let name = crate::session::slug::free_name(wanted, |name| {
-            known.contains(name)
-                || reserved.contains(&(agent, name.to_owned()))
-                || path_of(dir, name).symlink_metadata().is_ok()
-        });
-        let key = (agent, name);
-        reserved.insert(key.clone());
-        ReservedName { reserved: self.reserved.clone(), key }
+        loop {
+            let name = crate::session::slug::free_name(wanted, |name| {
+                known.contains(name)
+                    || self.names.has(&(agent, name.to_owned()))
+                    || path_of(dir, name).symlink_metadata().is_ok()
+            });
+            if let Some(reserved) = self.names.take((agent, name)) {
+                return reserved;
+            }
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::agents_dir::{create_private, move_dir, write_private};
+use super::agents_dir::{create_private, move_dir, remove_dir, write_private};
 
 /// Name of the trash below the home.
 pub const TRASH: &str = "trash";
@@ -104,7 +104,7 @@ pub fn take_out(entry: &Trashed, to: &Path) -> io::Result<()> {
 pub fn remove(entry: &Trashed) -> io::Result<()> {
     let content = entry.content();
     match fs::symlink_metadata(&content) {
-        Ok(there) if there.is_dir() => fs::remove_dir_all(&content)?,
+        Ok(there) if there.is_dir() => remove_dir(&content)?,
         Ok(_) => fs::remove_file(&content)?,
         Err(e) if e.kind() == io::ErrorKind::NotFound => {}
         Err(e) => return Err(e),

@@ -39,6 +39,22 @@ enum Message {
     Close(oneshot::Sender<()>),
 }
 
+/// The failure of a job that runs alone. It brings things to the disk itself, so it is judged as a commit's would be.
+#[derive(Debug)]
+pub struct Judged(Failure);
+
+impl From<rusqlite::Error> for Judged {
+    fn from(error: rusqlite::Error) -> Self {
+        Self(Failure { fatal: is_fatal(&error), ..Failure::from_sqlite(&error) })
+    }
+}
+
+impl From<Failure> for Judged {
+    fn from(failure: Failure) -> Self {
+        Self(failure)
+    }
+}
+
 /// A thread with a connection.
 #[derive(Debug)]
 pub struct Worker {
@@ -112,9 +128,9 @@ impl Worker {
     pub fn alone<T, J>(&self, job: J) -> impl Future<Output = Result<T>> + Send + use<T, J>
     where
         T: Send + 'static,
-        J: FnOnce(&Connection) -> Result<T> + Send + 'static,
+        J: FnOnce(&Connection) -> Result<T, Judged> + Send + 'static,
     {
-        self.queue(Message::Alone, job, |_: &T| ())
+        self.queue(Message::Alone, |conn| job(conn).map_err(|Judged(failure)| failure), |_: &T| ())
     }
 
     fn queue<T, J, A>(
@@ -197,13 +213,28 @@ impl Writer {
                 self.commit(&mut group);
             }
             if let Some(job) = alone {
-                (job(self.broken.clone().map_or(Ok(&self.conn), Err)).finish)(Ok(()));
+                self.alone(job);
             }
             if let Some(done) = close {
                 drop(self);
                 let _ = done.send(());
                 return;
             }
+        }
+    }
+
+    fn alone(&mut self, job: Job) {
+        let Done { failed, finish } = job(self.broken.clone().map_or(Ok(&self.conn), Err));
+        if self.broken.is_none() {
+            self.broken = failed.filter(|failure| failure.fatal);
+        }
+        finish(Ok(()));
+        self.tell_if_broken();
+    }
+
+    fn tell_if_broken(&self) {
+        if let Some(failure) = &self.broken {
+            (self.on_fatal)(failure.clone());
         }
     }
 
@@ -218,9 +249,7 @@ impl Writer {
         for done in finished {
             (done.finish)(outcome.clone());
         }
-        if let Some(failure) = &self.broken {
-            (self.on_fatal)(failure.clone());
-        }
+        self.tell_if_broken();
     }
 
     fn transaction(
@@ -355,6 +384,23 @@ mod tests {
         assert!(held.await.is_err() && four.await.is_err() && five.await.is_err() && six.await.is_err());
         assert_eq!(rows(&worker).await, 2);
         assert!(insert(&worker, 8).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn after_a_failed_sync_of_a_job_alone_nothing_is_acknowledged() {
+        let conn = Connection::open_in_memory().unwrap();
+        let (told, hears) = mpsc::sync_channel(1);
+        let worker = Worker::writer("test", conn, Arc::new(move |failure| _ = told.try_send(failure))).unwrap();
+        let fails = |code| {
+            let error = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
+            worker.alone(move |_| Err::<(), _>(error.into()))
+        };
+        assert!(fails(rusqlite::ffi::SQLITE_CANTOPEN).await.is_err());
+        assert!(worker.submit(|_| Ok(())).await.is_ok(), "no sync failed, so nothing is in doubt");
+        assert!(fails(rusqlite::ffi::SQLITE_IOERR_FSYNC).await.is_err());
+        assert!(worker.submit(|_| Ok(())).await.is_err());
+        assert!(worker.alone(|_| Ok(())).await.is_err());
+        assert!(hears.recv().unwrap().fatal);
     }
 
     #[tokio::test]

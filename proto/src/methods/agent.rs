@@ -72,6 +72,9 @@ pub struct DestroyResult {
     pub saved: Option<Session>,
     /// Where the directory is now; null when it was purged.
     pub files: Option<String>,
+    /// What a person should know, for example that the directory could not be deleted and lies in the trash.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

@@ -1,8 +1,10 @@
 //! agent.json: read, set, renamed, edited by hand.
 
 use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use chorus_proto::methods::agent::{Config, ConfigParams, ConfigResult, Show, ShowParams};
+use chorus_proto::methods::agent::{Config, ConfigParams, ConfigResult, List, ListParams, Show, ShowParams};
 use chorus_proto::{CallError, Client, ErrorKind};
 use chorus_tests::chat::{Chat as _, kind_of};
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
@@ -117,4 +119,41 @@ fn a_rename_moves_the_directory_and_keeps_everything() {
     assert_eq!(client.texts("b"), ["live"]);
     client.init("a");
     assert_eq!(client.history("a"), [], "the old name is free, for another agent");
+}
+
+#[test]
+fn whoever_looks_at_an_agent_while_it_is_renamed_changes_nothing() {
+    const RENAMES: usize = 40;
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "live");
+    let done = AtomicBool::new(false);
+    let mut names = ["a", "b"];
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut client = daemon.client();
+                while !done.load(Ordering::Relaxed) {
+                    client.call::<List>(&ListParams::default()).expect("a list");
+                }
+            });
+        }
+        let renamed: Result<(), CallError> = (0..RENAMES).try_for_each(|_| {
+            let [from, to] = names;
+            names = [to, from];
+            let rename = ConfigParams { name: from.into(), key: Some("name".into()), value: Some(to.into()) };
+            client.call::<Config>(&rename).map(drop)
+        });
+        done.store(true, Ordering::Relaxed);
+        renamed.expect("renamed");
+    });
+    let agents = client.call::<List>(&ListParams::default()).expect("a list").agents;
+    assert_eq!(agents.len(), 1);
+    assert_eq!((&*agents[0].name, &agents[0].problem), (names[0], &None));
+    assert_eq!(Path::new(&agents[0].path), home.agent(names[0]));
+    daemon.kill9();
+    let daemon = Daemon::start(&home);
+    assert_eq!(daemon.client().texts(names[0]), ["live"]);
 }

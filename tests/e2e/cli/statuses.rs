@@ -36,6 +36,36 @@ fn what_cannot_be_meant_is_a_usage_error() {
 }
 
 #[test]
+fn a_value_that_cannot_be_is_answered_with_what_one_looks_like() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    chorusctl(&home, ["agent", "init", "a"]).ok();
+    let long = "x".repeat(300);
+    for (args, example) in [
+        (&["agent", "init", "b", "--idle-timeout", "5x"][..], "1h30m"),
+        (&["agent", "init", "b", "--permissions", "none"], "standard"),
+        (&["agent", "config", "a", "idle_timeout", "soon"], "1h30m"),
+        (&["agent", "config", "a", "permissions", "none"], "standard"),
+        (&["agent", "config", "a", "window_messages", "many"], "50"),
+        (&["agent", "config", "a", "id", "mine"], "model"),
+        (&["agent", "config", "a", "name", "Not A Name"], "not-a-name"),
+        (&["context", "append", "x", "--key", &long], "UUID"),
+        (&["context", "history", "--since", "whenever"], "7d"),
+        (&["context", "history", "--limit", "99999"], "page"),
+        (&["context", "rewind", "0"], "last one"),
+        (&["trash", "empty", "--yes", "--older-than", "soon"], "30d"),
+    ] {
+        let said = chorusctl(&home, args.iter().copied());
+        let said = said.failed_with_hint(2);
+        let hint = said.lines().find(|line| line.starts_with("hint: ")).unwrap_or_default();
+        assert!(hint.contains(example), "{args:?}: {said}");
+    }
+    // What the command line itself refuses is told in clap's own form.
+    let said = chorusctl(&home, ["--timeout", "soon", "status"]);
+    assert!(said.status == 2 && said.stderr.contains("for example 10s"), "{said:?}");
+}
+
+#[test]
 fn help_and_version_need_no_daemon() {
     let home = home();
     for args in [&["--help"][..], &["--version"], &["context", "--help"], &["context", "save", "--help"]] {

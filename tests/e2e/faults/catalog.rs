@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use chorus_proto::methods::agent::{Init, InitParams};
+use chorus_proto::methods::agent::{Config as AgentConfig, ConfigParams, Init, InitParams};
 use chorus_proto::methods::context::{Save, SaveParams};
 use chorus_proto::{Client, ErrorKind};
 use chorus_tests::chat::{Chat as _, kind_of};
@@ -156,6 +156,31 @@ fn a_save_that_the_catalog_refuses_leaves_the_messages_unsaved() {
     client.restore("a", "latest");
     wait_until("both sessions", DEADLINE, || (client.history("a").len() == 2).then_some(()));
     assert_eq!(client.session("a", "latest").1.len(), 2, "the restore saved first");
+}
+
+#[test]
+fn a_setting_that_the_catalog_does_not_take_is_taken_back() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "one");
+    let path = home.agent("a").join("agent.json");
+    let before = fs::read_to_string(&path).expect("agent.json");
+    let other = Connection::open(home.path.join("db/chorus.db")).expect("the catalog");
+    for (key, value) in [("idle_timeout", "2h"), ("name", "b")] {
+        other.execute_batch("BEGIN IMMEDIATE").expect("the lock");
+        let params = ConfigParams { name: "a".into(), key: Some(key.into()), value: Some(value.into()) };
+        assert_eq!(kind_of(client.call::<AgentConfig>(&params)), ErrorKind::Busy, "{key}");
+        assert_eq!(fs::read_to_string(&path).expect("agent.json"), before, "{key}");
+        client.append("a", "the file passes for one that was never touched, so nothing waits for the lock");
+        other.execute_batch("ROLLBACK").expect("released");
+        let show = ConfigParams { name: "a".into(), key: Some("idle_timeout".into()), value: None };
+        let shown = client.call::<AgentConfig>(&show).expect("its settings");
+        assert!(shown.config["idle_timeout"].is_null(), "{key}: {:?}", shown.config);
+        assert_eq!(shown.agent.problem, None, "{key}");
+    }
+    assert!(!home.agent("b").exists());
 }
 
 #[test]

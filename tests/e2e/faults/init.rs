@@ -1,9 +1,11 @@
 //! `agent init` that fails at each of its steps leaves nothing behind.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 
-use chorus_proto::methods::agent::{Init, InitParams};
+use chorus_proto::methods::agent::{Destroy, DestroyParams, Init, InitParams};
 use chorus_proto::{Client, ErrorKind};
 use chorus_tests::chat::{Chat as _, kind_of};
 use chorus_tests::rng::Rng;
@@ -61,6 +63,82 @@ fn a_git_that_fails_is_quoted() {
         assert_eq!(kind_of(client.call::<Init>(&params())), ErrorKind::GitFailed);
         assert_nothing_left(&home, &mut client, script);
     }
+}
+
+/// A `git` that fails at `verb`, and is the real one for everything else.
+fn git_without(home: &Home, verb: &str) -> String {
+    let folder = home.outside().join("bin");
+    fs::create_dir_all(&folder).expect("bin/");
+    let path = std::env::var("PATH").unwrap_or_default();
+    let script = format!("#!/bin/sh\ncase \" $* \" in *\" {verb} \"*) exit 1;; esac\nPATH='{path}' exec git \"$@\"\n");
+    fs::write(folder.join("git"), script).expect("a git");
+    fs::set_permissions(folder.join("git"), fs::Permissions::from_mode(0o755)).expect("its mode");
+    format!("{}:{path}", folder.display())
+}
+
+/// Everything below `folder`, with what the files hold.
+fn tree(folder: &Path) -> BTreeMap<PathBuf, String> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            found.extend(tree(&path));
+            found.insert(path, String::new());
+        } else {
+            let bytes = fs::read(&path).expect("a file");
+            found.insert(path, String::from_utf8_lossy(&bytes).into_owned());
+        }
+    }
+    found
+}
+
+/// An agent with a session, destroyed with its files kept.
+fn kept(home: &Home) {
+    let daemon = Daemon::start(home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "one");
+    client.save("a", "one");
+    let params = DestroyParams { name: "a".into(), keep_files: true, purge: false };
+    client.call::<Destroy>(&params).expect("destroyed");
+}
+
+#[test]
+fn a_revival_that_fails_leaves_the_kept_files_as_they_were() {
+    for (verb, gone) in [("init", &["docs", "workspace"][..]), ("commit", &["workspace/.git"])] {
+        let home = home();
+        kept(&home);
+        for part in gone {
+            fs::remove_dir_all(home.agent("a").join(part)).expect("removed");
+        }
+        let before = tree(&home.agent("a"));
+        let mut command = home.command(home.bins.chorusd);
+        command.env("PATH", git_without(&home, verb));
+        let daemon = Daemon::start_by(&home, command);
+        let revive = InitParams { model: Some("local/new".into()), ..params() };
+        assert_eq!(kind_of(daemon.client().call::<Init>(&revive)), ErrorKind::GitFailed);
+        assert_eq!(tree(&home.agent("a")), before, "{verb}, without {gone:?}");
+        daemon.kill9();
+        let daemon = Daemon::start(&home);
+        assert!(daemon.client().call::<Init>(&params()).expect("revived").revived);
+        assert!(home.agent("a").join("docs").is_dir() && home.agent("a").join("workspace/.git").is_dir());
+    }
+}
+
+#[test]
+fn a_revival_whose_sessions_cannot_be_read_is_done_all_the_same() {
+    let home = home();
+    kept(&home);
+    let Some(command) = home.held_back() else { return };
+    let sessions = home.sessions("a");
+    fs::set_permissions(&sessions, fs::Permissions::from_mode(0o300)).expect("its mode");
+    let daemon = Daemon::start_by(&home, command);
+    let mut client = daemon.client();
+    let revived = client.call::<Init>(&params()).expect("revived");
+    assert!(revived.revived);
+    assert_eq!(client.append("a", "two"), 1);
+    fs::set_permissions(&sessions, fs::Permissions::from_mode(0o700)).expect("its mode");
+    assert!(daemon.log().contains("cannot look through the sessions"));
 }
 
 /// The disk fills at the Nth call of each kind that init makes itself.

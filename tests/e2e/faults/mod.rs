@@ -2,6 +2,7 @@
 
 mod catalog;
 mod descriptors;
+mod destroy;
 mod files;
 mod init;
 mod stop;

@@ -5,4 +5,5 @@ mod chunks;
 mod claude_code;
 mod codex;
 mod openai;
+mod together;
 mod whole;

@@ -41,6 +41,9 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         }
         let line = format!("destroyed {}", app.out.paint(Style::Strong, &safe::one_line(&destroyed.agent.name)));
         app.out.done(&line)?;
+        for warning in &destroyed.warnings {
+            app.notes.warning(warning);
+        }
         match destroyed.files {
             Some(files) if !app.out.quiet() => writeln!(app.out, "  its files are in {}", safe::one_line(&files)),
             _ => Ok(()),

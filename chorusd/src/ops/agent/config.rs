@@ -7,14 +7,14 @@ use chorus_proto::methods::agent::{ConfigParams, ConfigResult};
 use serde_json::{Map, Value};
 
 use super::init::put_config;
-use super::{AGENTS, entry, refresh, row};
+use super::{AGENTS, entry, refresh_alone, row};
 use crate::agent::directory::Entry;
 use crate::agent::event::Verb;
 use crate::config::agent::{AgentConfig, FILE, SETTABLE, check_name, normalise};
 use crate::config::nearest;
 use crate::failure::{Failure, Result};
 use crate::ops::{Ops, blocking, select, view};
-use crate::store::agents_dir::{move_dir, write_private};
+use crate::store::agents_dir::{Before, move_dir};
 
 /// Reads or sets one key of agent.json; setting `name` renames the agent.
 ///
@@ -28,9 +28,10 @@ pub async fn config(ops: &Ops, params: ConfigParams) -> Result<ConfigResult> {
     let key = params.key.ok_or_else(|| Failure::invalid("`value` goes with `key`"))?;
     let _one_at_a_time = ops.agents_lock.lock().await;
     // Another rename may have come before.
-    let agent = refresh(ops, ops.directory.by_id(agent.facts.id).unwrap_or(agent)).await?;
+    let agent = refresh_alone(ops, ops.directory.by_id(agent.facts.id).unwrap_or(agent)).await?;
     if key == "name" {
-        let name = value.as_str().ok_or_else(|| Failure::invalid("a name is a text"))?;
+        let name =
+            value.as_str().ok_or_else(|| Failure::invalid("a name is a text").hint("for example \"data-team\""))?;
         return rename(ops, &agent, name).await;
     }
     set(ops, &agent, key, value).await
@@ -70,33 +71,56 @@ async fn get(ops: &Ops, agent: &Arc<Entry>, key: Option<&str>) -> Result<ConfigR
 
 async fn set(ops: &Ops, agent: &Arc<Entry>, key: String, value: Value) -> Result<ConfigResult> {
     let value = normalise(&key, value)?;
-    let (config, old) = rewrite(ops, agent, &key, value).await?;
-    let new = adopt(ops, agent.facts.dir.clone(), config).await?;
-    if key == "idle_timeout" && ops.registry.info(agent.facts.id).is_some() {
-        ops.registry.ask(agent.facts.id, Verb::Retime).await?;
+    let rewritten = rewrite(ops, agent, &key, value).await?;
+    let (new, config) = match adopt(ops, agent.facts.dir.clone(), rewritten.file).await {
+        Ok(adopted) => adopted,
+        Err(failure) => {
+            let before = rewritten.before;
+            let undone =
+                blocking(move || before.put_back().map_err(|e| Failure::io("agent.json cannot be put back", &e)));
+            if let Err(undo) = undone.await {
+                tracing::error!(agent = %agent.facts.name, failure = %undo, "a failed setting could not be undone");
+            }
+            return Err(failure);
+        }
+    };
+    if key == "idle_timeout"
+        && ops.registry.info(agent.facts.id).is_some()
+        && let Err(failure) = ops.registry.ask(agent.facts.id, Verb::Retime).await
+    {
+        tracing::warn!(agent = %agent.facts.name, %failure, "the new idle timeout holds from the next message on");
     }
-    let shown = Map::from_iter([(key.clone(), new.1.map().get(&key).cloned().unwrap_or_default())]);
-    Ok(ConfigResult { agent: view::agent(ops, &new.0).await?, config: shown, old: Some(old) })
+    let shown = Map::from_iter([(key.clone(), config.map().get(&key).cloned().unwrap_or_default())]);
+    Ok(ConfigResult { agent: view::changed(ops, &new).await, config: shown, old: Some(rewritten.old) })
 }
 
-/// Rewrites one key of agent.json as it stands on disk; answers the new file and the old value.
-async fn rewrite(ops: &Ops, agent: &Entry, key: &str, value: Value) -> Result<((AgentConfig, String), Value)> {
+/// An agent.json in which one key was rewritten.
+struct Rewritten {
+    /// The file, with its stamp.
+    file: (AgentConfig, String),
+    before: Before,
+    /// The value before.
+    old: Value,
+}
+
+/// Rewrites one key of agent.json as it stands on disk.
+async fn rewrite(ops: &Ops, agent: &Entry, key: &str, value: Value) -> Result<Rewritten> {
     if let Some(problem) = agent.problem.as_ref().filter(|problem| problem.contains("last good")) {
         return Err(Failure::new(ErrorKind::InvalidConfig, problem.clone()).hint("mend agent.json by hand first"));
     }
     let (dir, defaults, key) = (agent.facts.dir.clone(), ops.config.clone(), key.to_owned());
     blocking(move || {
         let path = dir.join(FILE);
-        let text = std::fs::read_to_string(&path)
-            .map_err(|e| Failure::io(format_args!("cannot read {}", path.display()), &e))?;
-        let mut map: Map<String, Value> = serde_json::from_str(&text)
+        let before =
+            Before::of(path.clone()).map_err(|e| Failure::io(format_args!("cannot read {}", path.display()), &e))?;
+        let mut map: Map<String, Value> = serde_json::from_str(&before.text)
             .map_err(|e| Failure::new(ErrorKind::InvalidConfig, format!("agent.json is no JSON object: {e}")))?;
         let old = map.insert(key, value).unwrap_or_default();
         let config = AgentConfig::from_map(map, &defaults)
             .map_err(|e| Failure::new(ErrorKind::InvalidConfig, format!("agent.json {e}")))?;
         let stamp =
             put_config(&dir, &config).map_err(|e| Failure::io(format_args!("cannot write {}", path.display()), &e))?;
-        Ok(((config, stamp), old))
+        Ok(Rewritten { file: (config, stamp), before, old })
     })
     .await
 }
@@ -124,10 +148,10 @@ async fn rename(ops: &Ops, agent: &Arc<Entry>, name: &str) -> Result<ConfigResul
     if name == old {
         return get(ops, agent, Some("name")).await;
     }
-    // Nothing may be written into the directory while it moves.
+    // Nothing may be written into the directory while it moves, by the agent or by an import or a tag.
+    let _no_writers = ops.sessions_lock.write().await;
     let held = ops.registry.ask(agent.facts.id, Verb::Hold).await?;
-    let before = std::fs::read(from.join(FILE)).map_err(|e| Failure::io("cannot read agent.json", &e))?;
-    let (file, _) = rewrite(ops, agent, "name", name.into()).await?;
+    let Rewritten { file, before, .. } = rewrite(ops, agent, "name", name.into()).await?;
     let moved = {
         let (from, to) = (from.clone(), to.clone());
         blocking(move || {
@@ -147,7 +171,7 @@ async fn rename(ops: &Ops, agent: &Arc<Entry>, name: &str) -> Result<ConfigResul
                 if !from.exists() {
                     move_dir(&to, &from).map_err(io)?;
                 }
-                write_private(&from.join(FILE), &before).map_err(io)
+                before.put_back().map_err(io)
             });
             if let Err(undo) = undone.await {
                 tracing::error!(agent = %old, failure = %undo, "a failed rename could not be undone");
@@ -158,5 +182,5 @@ async fn rename(ops: &Ops, agent: &Arc<Entry>, name: &str) -> Result<ConfigResul
     drop(held);
     tracing::info!(agent = %name, was = %old, "agent renamed");
     let config = Map::from_iter([("name".to_owned(), Value::from(name))]);
-    Ok(ConfigResult { agent: view::agent(ops, &adopted.0).await?, config, old: Some(old.into()) })
+    Ok(ConfigResult { agent: view::changed(ops, &adopted.0).await, config, old: Some(old.into()) })
 }

@@ -1,6 +1,5 @@
 //! `agent.destroy`.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chorus_proto::methods::agent::{DestroyParams, DestroyResult};
@@ -14,8 +13,7 @@ use crate::agent::directory::Entry;
 use crate::agent::event::{Reply, Verb};
 use crate::failure::{Failure, Result};
 use crate::ops::{Ops, blocking, select, view};
-use crate::store::agents_dir::move_dir;
-use crate::store::trash::{self, Note};
+use crate::store::trash::{self, Note, Trashed};
 
 /// Saves the live context, then takes the agent away: its directory goes to the trash, stays, or is deleted.
 ///
@@ -33,7 +31,8 @@ pub async fn destroy(ops: &Ops, params: DestroyParams) -> Result<DestroyResult> 
     // From here on nobody finds the agent, so nothing new begins while it goes.
     ops.directory.remove(agent.facts.id);
     match take_away(ops, &agent, &params).await {
-        Ok((saved, files)) => {
+        Ok((saved, trashed)) => {
+            let (files, warnings) = finish(ops, &agent.facts, trashed, &params).await;
             tracing::info!(agent = %params.name, files = ?files, "agent destroyed");
             ops.registry.tell(EventType::AgentDestroyed, Some(params.name.clone()), json!({"id": shown.id}));
             let path = files.clone().unwrap_or_default();
@@ -44,7 +43,7 @@ pub async fn destroy(ops: &Ops, params: DestroyParams) -> Result<DestroyResult> 
                 path,
                 ..shown
             };
-            Ok(DestroyResult { agent, saved, files })
+            Ok(DestroyResult { agent, saved, files, warnings })
         }
         Err(failure) => {
             ops.directory.put((*agent).clone());
@@ -56,9 +55,12 @@ pub async fn destroy(ops: &Ops, params: DestroyParams) -> Result<DestroyResult> 
     }
 }
 
-type Gone = (Option<chorus_proto::Session>, Option<String>);
-
-async fn take_away(ops: &Ops, agent: &Arc<Entry>, params: &DestroyParams) -> Result<Gone> {
+/// Everything up to the commit that destroys the agent. Where that fails, the agent is as before.
+async fn take_away(
+    ops: &Ops,
+    agent: &Arc<Entry>,
+    params: &DestroyParams,
+) -> Result<(Option<chorus_proto::Session>, Option<Trashed>)> {
     let facts = agent.facts.clone();
     if !params.keep_files {
         materialise_elsewhere(ops, facts.id).await?;
@@ -67,41 +69,48 @@ async fn take_away(ops: &Ops, agent: &Arc<Entry>, params: &DestroyParams) -> Res
     let saved = put_away(ops, &facts, false).await?;
     let _held = ops.registry.ask_leaving(facts.clone(), Verb::Hold).await?;
     let from = facts.dir.clone();
-    let to = if params.keep_files { None } else { Some(trash(ops, &facts).await?) };
-    let dir = to.as_ref().map_or(&from, |to| to).strip_prefix(&ops.home).unwrap_or(&from).to_owned();
-    if let Err(failure) =
-        ops.store.catalog.destroy_agent(facts.id, ops.clock.now(), dir.to_string_lossy().into_owned()).await
-    {
-        if let Some(to) = to {
-            let back = blocking(move || {
-                move_dir(&to, &from).map_err(|e| Failure::io("cannot undo a destroy", &e))?;
-                if let Some(entry) = to.parent() {
-                    let _ = std::fs::remove_dir_all(entry);
-                }
-                Ok(())
-            });
+    let trashed = if params.keep_files { None } else { Some(trash(ops, &facts).await?) };
+    let dir = trashed.as_ref().map_or_else(|| from.clone(), Trashed::content);
+    let dir = dir.strip_prefix(&ops.home).unwrap_or(&from).to_string_lossy().into_owned();
+    if let Err(failure) = ops.store.catalog.destroy_agent(facts.id, ops.clock.now(), dir).await {
+        if let Some(entry) = trashed {
+            let back =
+                blocking(move || trash::take_out(&entry, &from).map_err(|e| Failure::io("cannot undo a destroy", &e)));
             if let Err(undo) = back.await {
                 tracing::error!(agent = %facts.name, failure = %undo, "a failed destroy could not be undone");
             }
         }
         return Err(failure);
     }
-    drop(_held);
-    put_away(ops, &facts, true).await?;
-    let files = match (to, params.purge) {
-        (Some(to), true) => {
-            let entry = to.parent().map_or(to.clone(), Path::to_path_buf);
-            blocking(move || {
-                std::fs::remove_dir_all(&entry)
-                    .map_err(|e| Failure::io(format_args!("cannot delete {}", entry.display()), &e))
-            })
-            .await?;
-            None
+    Ok((saved, trashed))
+}
+
+/// What follows the commit: the agent is gone, so nothing here can fail any more. Answers where the files are, and what
+/// a person should know.
+async fn finish(
+    ops: &Ops,
+    facts: &Arc<Facts>,
+    trashed: Option<Trashed>,
+    params: &DestroyParams,
+) -> (Option<String>, Vec<String>) {
+    if let Err(failure) = put_away(ops, facts, true).await {
+        // It is saved; left to its timer it would be put away again and again.
+        ops.registry.idle.set(facts.id, None, &ops.clock);
+        tracing::warn!(agent = %facts.name, %failure, "the context of a destroyed agent stays in the journal");
+    }
+    let Some(entry) = trashed else { return (Some(facts.dir.to_string_lossy().into_owned()), Vec::new()) };
+    let content = entry.content().to_string_lossy().into_owned();
+    if !params.purge {
+        return (Some(content), Vec::new());
+    }
+    match blocking(move || trash::remove(&entry).map_err(|e| Failure::io("not everything can be deleted", &e))).await {
+        Ok(()) => (None, Vec::new()),
+        Err(failure) => {
+            tracing::warn!(agent = %facts.name, %failure, "a purge is incomplete");
+            let warning = format!("the purge is incomplete: {failure}; `chorusctl trash empty` tries again");
+            (Some(content), vec![warning])
         }
-        (Some(to), false) => Some(to),
-        (None, _) => Some(from),
-    };
-    Ok((saved, files.map(|path| path.to_string_lossy().into_owned())))
+    }
 }
 
 async fn put_away(ops: &Ops, facts: &Arc<Facts>, end: bool) -> Result<Option<chorus_proto::Session>> {
@@ -127,8 +136,8 @@ async fn materialise_elsewhere(ops: &Ops, going: Uuid) -> Result<()> {
     Ok(())
 }
 
-/// Moves an agent's directory into the trash, with a note of what it was. Answers where it is.
-async fn trash(ops: &Ops, facts: &Facts) -> Result<PathBuf> {
+/// Moves an agent's directory into the trash, with a note of what it was.
+async fn trash(ops: &Ops, facts: &Facts) -> Result<Trashed> {
     let (home, from) = (ops.home.clone(), facts.dir.clone());
     let note = Note {
         kind: TrashKind::Agent,
@@ -138,9 +147,6 @@ async fn trash(ops: &Ops, facts: &Facts) -> Result<PathBuf> {
         from: from.strip_prefix(&ops.home).unwrap_or(&from).to_owned(),
         session: None,
     };
-    blocking(move || {
-        let moved = trash::put(&home, &from, &note).map(|entry| entry.content());
-        moved.map_err(|e| Failure::io("cannot move the agent to the trash", &e))
-    })
-    .await
+    blocking(move || trash::put(&home, &from, &note).map_err(|e| Failure::io("cannot move the agent to the trash", &e)))
+        .await
 }

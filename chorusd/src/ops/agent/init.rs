@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::config::agent::{AgentConfig, FILE, check_name, normalise, render};
 use crate::failure::{Failure, Result};
 use crate::ops::{Ops, blocking, scan, view};
-use crate::store::agents_dir::{create_private, move_dir, write_private};
+use crate::store::agents_dir::{Before, create_private, move_dir, write_private};
 use crate::store::session_files::{TEMPORARY, stamp};
 use crate::{git, template};
 
@@ -39,7 +39,7 @@ pub async fn init(ops: &Ops, params: InitParams) -> Result<InitResult> {
     };
     if let Err(failure) = enrol(ops, &dir, &made).await {
         let _ = blocking(move || {
-            made.undo(&target);
+            made.undo.carry_out();
             Ok(())
         })
         .await;
@@ -50,27 +50,41 @@ pub async fn init(ops: &Ops, params: InitParams) -> Result<InitResult> {
     ops.registry.tell(EventType::AgentCreated, Some(name.clone()), json!({"id": made.config.id}));
     if revived {
         // Sessions that came with the directory are in the history from the first answer on.
-        scan::sessions(ops, &new.facts).await?;
+        scan::if_possible(ops, &new.facts).await;
     }
-    Ok(InitResult { agent: view::agent(ops, &new).await?, revived })
+    Ok(InitResult { agent: view::changed(ops, &new).await, revived })
 }
 
 /// A directory that is in place, and how it was before.
 struct Made {
     config: AgentConfig,
     stamp: String,
-    /// The agent.json that stood there; `None`: nothing stood there.
-    before: Option<String>,
+    undo: Undo,
 }
 
-impl Made {
-    fn undo(&self, target: &Path) {
-        let undone = match &self.before {
-            Some(text) => write_private(&target.join(FILE), text.as_bytes()),
-            None => std::fs::remove_dir_all(target),
-        };
-        if let Err(e) = undone {
-            tracing::error!(dir = %target.display(), "a failed init could not be undone: {e}");
+/// What an init that fails takes back.
+struct Undo {
+    /// The agent.json that stood there.
+    before: Option<Before>,
+    /// Directories that were not there.
+    made: Vec<PathBuf>,
+}
+
+impl Undo {
+    /// Notes a directory that is about to be made, unless it is there already.
+    fn unless_there(&mut self, dir: PathBuf) {
+        if dir.symlink_metadata().is_err() {
+            self.made.push(dir);
+        }
+    }
+
+    /// Blocks.
+    fn carry_out(&self) {
+        let there = self.made.iter().filter(|dir| dir.exists());
+        for undone in there.map(std::fs::remove_dir_all).chain(self.before.iter().map(Before::put_back)) {
+            if let Err(e) = undone {
+                tracing::error!("a failed init could not be undone: {e}");
+            }
         }
     }
 }
@@ -115,7 +129,7 @@ async fn create(ops: &Ops, target: PathBuf, name: &str, overrides: Map<String, V
             let stamp = put_config(&staging, &config).map_err(|e| failed(&e))?;
             git::init(&staging.join("workspace"))?;
             move_dir(&staging, &target).map_err(|e| failed(&e))?;
-            Ok(Made { config, stamp, before: None })
+            Ok(Made { config, stamp, undo: Undo { before: None, made: vec![target] } })
         })();
         if made.is_err() {
             let _ = std::fs::remove_dir_all(&staging);
@@ -135,19 +149,31 @@ async fn revive(ops: &Ops, target: PathBuf, name: &str, overrides: Map<String, V
             Failure::new(ErrorKind::AlreadyExists, format!("{} is in the way: {why}", target.display()))
                 .hint("move it elsewhere, or mend its agent.json")
         };
-        let before = std::fs::read_to_string(&path).map_err(|e| unusable(format!("agent.json cannot be read: {e}")))?;
+        let before = Before::of(path).map_err(|e| unusable(format!("agent.json cannot be read: {e}")))?;
         let map: Map<String, Value> =
-            serde_json::from_str(&before).map_err(|e| unusable(format!("agent.json is no JSON object: {e}")))?;
+            serde_json::from_str(&before.text).map_err(|e| unusable(format!("agent.json is no JSON object: {e}")))?;
         let config = merge(map, &name, overrides, &defaults)?;
         let failed = |e: &std::io::Error| Failure::io(format_args!("cannot revive {}", target.display()), e);
-        for part in ["docs", "sessions", "workspace"] {
-            create_private(&target.join(part)).map_err(|e| failed(&e))?;
+        let mut undo = Undo { before: Some(before), made: Vec::new() };
+        let revived = (|| {
+            for part in ["docs", "sessions", "workspace"] {
+                undo.unless_there(target.join(part));
+                create_private(&target.join(part)).map_err(|e| failed(&e))?;
+            }
+            let repository = target.join("workspace/.git");
+            if !repository.exists() {
+                undo.unless_there(repository);
+                git::init(&target.join("workspace"))?;
+            }
+            put_config(&target, &config).map_err(|e| failed(&e))
+        })();
+        match revived {
+            Ok(stamp) => Ok(Made { config, stamp, undo }),
+            Err(failure) => {
+                undo.carry_out();
+                Err(failure)
+            }
         }
-        if !target.join("workspace/.git").exists() {
-            git::init(&target.join("workspace"))?;
-        }
-        let stamp = put_config(&target, &config).map_err(|e| failed(&e))?;
-        Ok(Made { config, stamp, before: Some(before) })
     })
     .await
 }

@@ -11,7 +11,7 @@ pub mod use_;
 use std::path::Path;
 
 use chorus_proto::AgentStatus;
-pub use refresh::{refresh, refresh_all};
+pub use refresh::{refresh, refresh_all, refresh_alone};
 use serde_json::Value;
 
 use crate::agent::Facts;

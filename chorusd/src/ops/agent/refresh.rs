@@ -1,6 +1,5 @@
 //! Reading agent.json again when it changed on disk.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::agent::Facts;
@@ -16,10 +15,35 @@ use crate::store::session_files::stamp;
 /// # Errors
 /// A database that cannot be written.
 pub async fn refresh(ops: &Ops, entry: Arc<Entry>) -> Result<Arc<Entry>> {
+    if unchanged(&entry).1 {
+        return Ok(entry);
+    }
+    // While an agent is made, changed, moved or taken away, its file is not to be read: the next request looks again.
+    let Ok(_alone) = ops.agents_lock.try_lock() else { return Ok(entry) };
+    match ops.directory.by_id(entry.facts.id) {
+        Some(entry) => refresh_alone(ops, entry).await,
+        None => Ok(entry),
+    }
+}
+
+/// As [`refresh`], for whoever holds the lock on agents.
+///
+/// # Errors
+/// As [`refresh`].
+pub async fn refresh_alone(ops: &Ops, entry: Arc<Entry>) -> Result<Arc<Entry>> {
+    match unchanged(&entry) {
+        (_, true) => Ok(entry),
+        (now, false) => reread(ops, entry, now).await,
+    }
+}
+
+/// The stamp of agent.json, and whether it is the known one. One stat: cheap enough to stand in the way of every
+/// request.
+fn unchanged(entry: &Entry) -> (String, bool) {
     let path = entry.facts.dir.join(FILE);
-    // One stat: cheap enough to stand in the way of every request.
     let now = std::fs::metadata(&path).map_or_else(|e| e.kind().to_string(), |metadata| stamp(&metadata));
-    if now == entry.stamp { Ok(entry) } else { reread(ops, entry, path, now).await }
+    let same = now == entry.stamp;
+    (now, same)
 }
 
 /// As [`refresh`], for many.
@@ -34,7 +58,8 @@ pub async fn refresh_all(ops: &Ops, entries: Vec<Arc<Entry>>) -> Result<Vec<Arc<
     Ok(fresh)
 }
 
-async fn reread(ops: &Ops, entry: Arc<Entry>, path: PathBuf, stamp: String) -> Result<Arc<Entry>> {
+async fn reread(ops: &Ops, entry: Arc<Entry>, stamp: String) -> Result<Arc<Entry>> {
+    let path = entry.facts.dir.join(FILE);
     let defaults = ops.config.clone();
     let id = entry.facts.id;
     let config = blocking(move || {
@@ -44,11 +69,6 @@ async fn reread(ops: &Ops, entry: Arc<Entry>, path: PathBuf, stamp: String) -> R
             .and_then(|config| if config.id == id { Ok(config) } else { Err("has another agent's `id`".to_owned()) }))
     })
     .await?;
-    // Whoever came first has put it in already; the row and the directory keep one stamp.
-    let known = ops.directory.by_id(id);
-    if let Some(known) = known.filter(|known| known.stamp == stamp) {
-        return Ok(known);
-    }
     let name = entry.facts.name.clone();
     match config {
         Ok(config) => {

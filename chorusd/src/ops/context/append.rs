@@ -21,7 +21,7 @@ const MAX_KEY: usize = 256;
 pub async fn append(ops: &Ops, params: AppendParams) -> Result<AppendResult> {
     let given = messages(params.text, params.role, params.messages)?;
     if params.key.as_ref().is_some_and(|key| key.is_empty() || key.len() > MAX_KEY) {
-        return Err(Failure::invalid(format!("a key has 1 to {MAX_KEY} bytes")));
+        return Err(Failure::invalid(format!("a key has 1 to {MAX_KEY} bytes")).hint("a UUID makes a good one"));
     }
     let agent = select::agent(ops, params.agent.as_deref()).await?;
     let now = ops.clock.now();
@@ -52,7 +52,10 @@ fn messages(text: Option<String>, role: Option<Role>, messages: Vec<NewMessage>)
         (Some(text), true) => Ok(vec![NewMessage::text(role.unwrap_or(Role::User), text)]),
         (None, false) if role.is_none() => {
             for (index, message) in messages.iter().enumerate() {
-                check(message).map_err(|e| Failure::invalid(format!("message {}: {e}", index + 1)))?;
+                check(message).map_err(|e| {
+                    Failure::invalid(format!("message {}: {e}", index + 1))
+                        .hint("docs/PROTOCOL.md says what a message may hold")
+                })?;
             }
             Ok(messages)
         }

@@ -26,11 +26,11 @@ pub async fn history(ops: &Ops, params: HistoryParams) -> Result<HistoryResult> 
     };
     let limit = params.limit.unwrap_or(PAGE);
     if !(1..=MAX_PAGE).contains(&limit) {
-        return Err(Failure::invalid(format!("`limit` is 1 to {MAX_PAGE}")));
+        return Err(Failure::invalid(format!("`limit` is 1 to {MAX_PAGE}")).hint("more sessions follow with `page`"));
     }
     let page = params.page.unwrap_or(1);
     if page == 0 {
-        return Err(Failure::invalid("pages are counted from 1"));
+        return Err(Failure::invalid("pages are counted from 1").hint("the answer says how many there are in `pages`"));
     }
     let since = params.since.as_deref().map(|text| since(text, ops.clock.now())).transpose()?;
     let offset = (page - 1).saturating_mul(limit);

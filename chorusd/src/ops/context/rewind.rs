@@ -16,7 +16,9 @@ pub async fn rewind(ops: &Ops, params: RewindParams) -> Result<RewindResult> {
     let verb = match (params.undo, params.n) {
         (true, None) => Verb::Unrewind,
         (true, Some(_)) => return Err(Failure::invalid("`undo` takes the last rewind back whole, without a number")),
-        (false, Some(0)) => return Err(Failure::invalid("at least one turn")),
+        (false, Some(0)) => {
+            return Err(Failure::invalid("at least one turn").hint("without a number the last one is dropped"));
+        }
         (false, turns) => Verb::Rewind { turns: turns.unwrap_or(1) },
     };
     match ops.registry.ask(agent.facts.id, verb).await?.reply {

@@ -16,7 +16,7 @@ const MAX_PAGE: u64 = 10_000;
 pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
     let limit = params.limit.unwrap_or(PAGE);
     if !(1..=MAX_PAGE).contains(&limit) {
-        return Err(Failure::invalid(format!("`limit` is 1 to {MAX_PAGE}")));
+        return Err(Failure::invalid(format!("`limit` is 1 to {MAX_PAGE}")).hint("more events follow with `after`"));
     }
     let (events, lagged) = ops.store.journal.events_after(params.after.unwrap_or(0), limit).await?;
     let next = events.last().map(|event| event.seq).filter(|_| events.len() as u64 == limit);

@@ -53,7 +53,7 @@ pub async fn take_away<Remove: Future<Output = Result<()>>>(
     for (agent, session) in ops.registry.referring_to(|session| session == id) {
         ops.registry.ask(agent, Verb::Materialise(session)).await?;
     }
-    let path = view::path(ops, row).await?;
+    let path = view::path(ops, &row.header).await?;
     let note = Note {
         kind: TrashKind::Session,
         agent_id: row.header.agent_id,

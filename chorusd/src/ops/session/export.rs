@@ -76,7 +76,9 @@ pub async fn read(ops: &Ops, params: ReadParams) -> Result<ReadResult> {
         let mut piece = Piece::new(offset, room);
         // The piece refuses what no longer fits, and knows that it did; memory refuses nothing.
         let _ = export::write(&mut piece, &file, params.form);
-        piece.finish(offset).ok_or_else(|| Failure::invalid("`offset` is not one that `next` gave"))
+        piece
+            .finish(offset)
+            .ok_or_else(|| Failure::invalid("`offset` is not one that `next` gave").hint("begin without one"))
     })
     .await?;
     Ok(ReadResult { session: view::session(ops, row).await?, data, next })

@@ -29,7 +29,7 @@ pub async fn get(ops: &Ops, params: GetParams) -> Result<GetResult<Stored>> {
 /// # Errors
 /// `session_not_found` where the file is gone, `corrupt_session` where it is none.
 pub async fn read(ops: &Ops, row: &SessionRow) -> Result<(SessionFile, bool)> {
-    let path = view::path(ops, row).await?;
+    let path = view::path(ops, &row.header).await?;
     let name = row.header.session_id.clone();
     let found = blocking(move || session_files::read(&path)).await?;
     let file = found.file.map_err(|e| {

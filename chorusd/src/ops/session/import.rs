@@ -16,7 +16,7 @@ use crate::agent::save::write;
 use crate::failure::{Failure, Result};
 use crate::ops::import_sink::{Collector, Imported, spool};
 use crate::ops::uploads::Upload;
-use crate::ops::{Ops, blocking, select};
+use crate::ops::{Ops, blocking, select, view};
 use crate::session::{import, slug};
 use crate::store::session_files;
 use crate::summary;
@@ -49,9 +49,9 @@ pub async fn begin(ops: &Ops, connection: u64, params: BeginParams) -> Result<Be
 pub async fn add(ops: &Arc<Ops>, connection: u64, params: AddParams) -> Result<AddResult> {
     let bytes = match (params.data, params.data_base64) {
         (Some(text), None) => text.into_bytes(),
-        (None, Some(text)) => {
-            STANDARD.decode(text).map_err(|e| Failure::invalid(format!("`data_base64` is not base64: {e}")))?
-        }
+        (None, Some(text)) => STANDARD.decode(text).map_err(|e| {
+            Failure::invalid(format!("`data_base64` is not base64: {e}")).hint("the standard alphabet, with padding")
+        })?,
         _ => return Err(Failure::invalid("give either `data` or `data_base64`")),
     };
     let ops = ops.clone();
@@ -70,11 +70,7 @@ pub async fn commit(
     mut progress: OnProgress,
 ) -> Result<CommitResult> {
     let Upload { agent, format, file, mut spool, received } = ops.uploads.take(connection, params.import)?;
-    let facts = ops
-        .directory
-        .by_id(agent)
-        .map(|entry| entry.facts.clone())
-        .ok_or_else(|| Failure::new(ErrorKind::AgentNotFound, "the agent was destroyed in the meantime"))?;
+    let name = facts(ops, agent)?.name.clone();
     let (done, mut complete) = mpsc::channel(2);
     let (dir, now) = (ops.home.join("db"), ops.clock.now());
     let reading = tokio::task::spawn_blocking(move || {
@@ -88,7 +84,7 @@ pub async fn commit(
     let mut sessions = Vec::new();
     let mut failed = None;
     while let Some(imported) = complete.recv().await {
-        match keep(ops, &facts, imported).await {
+        match keep(ops, agent, imported).await {
             Ok(session) => sessions.push(session),
             Err(failure) => {
                 // Dropping the receiver ends the reader.
@@ -109,7 +105,14 @@ pub async fn commit(
             Err(unreadable(&file, &error))
         }
         (None, Ok((skipped, skipped_total))) => {
-            tracing::info!(agent = %facts.name, sessions = sessions.len(), skipped_total, "imported");
+            // A rename may have moved those that came before it.
+            let _stays = ops.sessions_lock.read().await;
+            for session in &mut sessions {
+                if let Ok(path) = view::path(ops, &session.header).await {
+                    session.file_path = path.to_string_lossy().into_owned();
+                }
+            }
+            tracing::info!(agent = %name, sessions = sessions.len(), skipped_total, "imported");
             Ok(CommitResult { sessions, skipped, skipped_total, secrets_found: None })
         }
     }
@@ -126,21 +129,36 @@ fn unreadable(file: &str, error: &import::ImportError) -> Failure {
     }
 }
 
+fn facts(ops: &Ops, agent: Uuid) -> Result<Arc<Facts>> {
+    let entry = ops.directory.by_id(agent);
+    entry
+        .map(|entry| entry.facts.clone())
+        .ok_or_else(|| Failure::new(ErrorKind::AgentNotFound, "the agent was destroyed in the meantime"))
+}
+
 /// Takes sessions back that came before a failure: an import is whole or nothing.
 async fn undo(ops: &Ops, sessions: Vec<Session>) {
-    for session in sessions {
-        let _ = ops.store.catalog.remove_session(session.header.id).await;
+    for Session { header, file_path, .. } in sessions {
+        // The directory may be another by now.
+        let _stays = ops.sessions_lock.read().await;
+        let path = view::path(ops, &header).await.unwrap_or_else(|_| file_path.into());
+        let _ = ops.store.catalog.take_back(header).await;
         let _ = blocking(move || {
-            let _ = std::fs::remove_file(&session.file_path);
+            let _ = std::fs::remove_file(&path);
             Ok(())
         })
         .await;
     }
 }
 
-async fn keep(ops: &Ops, facts: &Arc<Facts>, imported: Imported) -> Result<Session> {
+async fn keep(ops: &Ops, agent: Uuid, imported: Imported) -> Result<Session> {
+    // Only while one session is written: a rename need not wait for the whole import.
+    let _stays = ops.sessions_lock.read().await;
+    let facts = &facts(ops, agent)?;
     let Imported { about, body, totals, digest, content_slug, first_at } = imported;
-    let id = match about.id {
+    // Kept until the row is there: of many imports of one file that run at once, one gets its id.
+    let reserved = about.id.and_then(|id| ops.store.files.ids.take(id));
+    let id = match reserved.as_ref().map(|id| *id.key()) {
         Some(id) if ops.store.catalog.session(id).await?.is_none() => id,
         _ => Uuid::new_v4(),
     };
@@ -184,7 +202,9 @@ async fn keep(ops: &Ops, facts: &Arc<Facts>, imported: Imported) -> Result<Sessi
         let written = session_files::write_body(dir, &header, body)?;
         Ok((header, written))
     };
-    write(&ops.store, facts, wanted, make, || async { Ok(()) }).await
+    let written = write(&ops.store, facts, wanted, make, || async { Ok(()) }).await;
+    drop(reserved);
+    written
 }
 
 /// Whether a name that came from elsewhere may name a file here: `<YYYY-MM-DD>_<slug>`.

@@ -9,6 +9,8 @@ use crate::ops::{Ops, select, view};
 /// Longest tag.
 const MAX_TAG: usize = 64;
 
+const TAGS: &str = "for example `postgres` or `to review`";
+
 /// Adds tags to a session; those it has already stay where they are.
 ///
 /// # Errors
@@ -35,11 +37,12 @@ pub async fn change(
     change: impl Fn(&mut SessionHeader) + Send + 'static,
 ) -> Result<TagResult> {
     if params.tag.is_empty() {
-        return Err(Failure::invalid("no tag was named"));
+        return Err(Failure::invalid("no tag was named").hint(TAGS));
     }
     let agent = select::agent(ops, params.agent.as_deref()).await?;
     let row = select::session(ops, &agent, params.agent.is_some() && !params.own, &params.session).await?;
-    let dir = view::dir(ops, &row).await?;
+    let _stays = ops.sessions_lock.read().await;
+    let dir = view::dir(ops, &row.header).await?;
     let row = ops.store.amend(row.header.id, dir, change).await?;
     Ok(TagResult { session: view::session(ops, row).await? })
 }
@@ -53,7 +56,7 @@ pub fn tags(given: Vec<String>) -> Result<Vec<String>> {
     for tag in given {
         let tag = tag.trim();
         if tag.is_empty() || tag.len() > MAX_TAG || tag.chars().any(char::is_control) {
-            return Err(Failure::invalid(format!("a tag is one line of 1 to {MAX_TAG} bytes")));
+            return Err(Failure::invalid(format!("a tag is one line of 1 to {MAX_TAG} bytes")).hint(TAGS));
         }
         if !tags.iter().any(|known| known == tag) {
             tags.push(tag.to_owned());

@@ -67,8 +67,8 @@ async fn agent(ops: &Ops, entry: &Trashed, note: &Note) -> Result<Agent> {
     }
     let back = ops.directory.put(agent_entry(&ops.home, &dir, &config, stamp));
     // What was done to its sessions in the trash is known from the first answer on.
-    scan::sessions(ops, &back.facts).await?;
-    view::agent(ops, &back).await
+    scan::if_possible(ops, &back.facts).await;
+    Ok(view::changed(ops, &back).await)
 }
 
 async fn session(ops: &Ops, entry: &Trashed, note: &Note, of: &SessionNote) -> Result<Session> {

@@ -54,7 +54,7 @@ impl Catalog {
             .alone(move |conn| {
                 match std::fs::remove_file(&copy) {
                     Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                        return Err(Failure::io("cannot remove the copy of the catalog", &e));
+                        return Err(Failure::io("cannot remove the copy of the catalog", &e).into());
                     }
                     _ => {}
                 }

@@ -53,8 +53,7 @@ impl Catalog {
     pub fn add_session(&self, row: SessionRow) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             // A scan or a rebuild may have found the file before its row came: that row is this one's.
-            conn.prepare_cached("DELETE FROM sessions WHERE id = ?1 AND agent_id = ?2 AND session_id = ?3")?
-                .execute(params![row.header.id.as_bytes(), row.header.agent_id.as_bytes(), row.header.session_id])?;
+            delete_own(conn, &row.header)?;
             insert(conn, &row)
         })
     }
@@ -66,6 +65,11 @@ impl Catalog {
                 .execute(params![row.header.id.as_bytes(), row.header.agent_id.as_bytes(), row.header.session_id])?;
             insert(conn, &row)
         })
+    }
+
+    /// Takes out what [`Catalog::add_session`] put in for this session, and nobody else's row of the same id.
+    pub fn take_back(&self, session: SessionHeader) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| delete_own(conn, &session))
     }
 
     /// Takes a row out.
@@ -248,6 +252,12 @@ impl Catalog {
             })
             .await
     }
+}
+
+fn delete_own(conn: &Connection, session: &SessionHeader) -> Result<()> {
+    conn.prepare_cached("DELETE FROM sessions WHERE id = ?1 AND agent_id = ?2 AND session_id = ?3")?
+        .execute(params![session.id.as_bytes(), session.agent_id.as_bytes(), session.session_id])?;
+    Ok(())
 }
 
 pub(super) fn insert(conn: &Connection, row: &SessionRow) -> Result<()> {

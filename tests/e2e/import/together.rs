@@ -1,0 +1,90 @@
+//! Imports that happen at the same time, and beside other changes of their agent.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::sync::Barrier;
+
+use chorus_proto::methods::agent::{Config, ConfigParams};
+use chorus_proto::methods::import::ImportFormat;
+use chorus_tests::chat::Chat as _;
+use chorus_tests::import::import;
+use chorus_tests::{DEADLINE, Daemon, wait_until};
+
+use crate::home;
+
+/// A line of a Claude Code transcript: the first of a conversation of its own.
+fn line(n: usize, session: &str, aside: bool) -> String {
+    format!(
+        r#"{{"type":"user","uuid":"u{n}","parentUuid":null,"timestamp":"2025-06-14T10:00:00Z","isSidechain":{aside},"sessionId":"{session}","version":"1.0.0","message":{{"role":"user","content":"question {n}"}}}}"#
+    )
+}
+
+#[test]
+fn the_same_file_many_times_at_once_gives_a_session_each() {
+    const TOGETHER: usize = 8;
+    const ROUNDS: usize = 5;
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    for round in 0..ROUNDS {
+        let text = line(0, &format!("00000000-0000-4000-8000-00000000000{round}"), false);
+        let begin = Barrier::new(TOGETHER);
+        let results: Vec<_> = std::thread::scope(|scope| {
+            let import = || {
+                let mut client = daemon.client();
+                begin.wait();
+                import(&mut client, "a", ImportFormat::ClaudeCode, &text, 10_000)
+            };
+            let threads: Vec<_> = (0..TOGETHER).map(|_| scope.spawn(import)).collect();
+            threads.into_iter().map(|thread| thread.join().expect("a client")).collect()
+        });
+        let given: BTreeSet<_> = results
+            .into_iter()
+            .flat_map(|result| result.expect("every import is taken").sessions)
+            .map(|session| session.header.id)
+            .collect();
+        assert_eq!(given.len(), TOGETHER, "each has an id of its own");
+        let listed: BTreeSet<_> = client.history("a").into_iter().map(|session| session.header.id).collect();
+        assert!(given.is_subset(&listed), "round {round}: what was acknowledged is listed");
+        assert_eq!(listed.len(), TOGETHER * (round + 1));
+    }
+    assert!(client.history("a").iter().all(|session| session.available));
+    assert_eq!(fs::read_dir(home.sessions("a")).expect("sessions/").count(), TOGETHER * ROUNDS);
+}
+
+#[test]
+fn an_agent_that_is_renamed_meanwhile_gets_every_session() {
+    const SESSIONS: usize = 60;
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    let text: String = (0..SESSIONS).map(|n| line(n, "s", n > 0) + "\n").collect();
+    let mut names = ["a", "b"];
+    let mut renames = 0;
+    let imported = std::thread::scope(|scope| {
+        let mut client = daemon.client();
+        let importing = scope.spawn(move || import(&mut client, "a", ImportFormat::ClaudeCode, &text, 100_000));
+        let mut client = daemon.client();
+        wait_until("the first session", DEADLINE, || (!client.history("a").is_empty()).then_some(()));
+        while !importing.is_finished() || renames == 0 {
+            let [from, to] = names;
+            let rename = ConfigParams { name: from.into(), key: Some("name".into()), value: Some(to.into()) };
+            client.call::<Config>(&rename).expect("renamed");
+            names = [to, from];
+            renames += 1;
+        }
+        importing.join().expect("a client")
+    });
+    let [name, before] = names;
+    let sessions = imported.expect("imported").sessions;
+    assert_eq!(sessions.len(), SESSIONS);
+    assert!(!home.agent(before).exists(), "something was left where it was");
+    assert_eq!(fs::read_dir(home.sessions(name)).expect("sessions/").count(), SESSIONS);
+    let folders: BTreeSet<_> = sessions.iter().map(|session| Path::new(&session.file_path).parent()).collect();
+    assert_eq!(folders.len(), 1, "the answer says where all of them were then");
+    let listed = client.history(name);
+    assert!(listed.len() == SESSIONS && listed.iter().all(|session| session.available), "after {renames} renames");
+}
