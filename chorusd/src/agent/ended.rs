@@ -20,8 +20,7 @@ impl State {
             }
         };
         if let Some(context) = &mut self.context {
-            context.saved = session.header.message_count;
-            context.saved_session = Some(session.header.id);
+            context.held_by(session.header.id, session.header.message_count);
         }
         tell_saved(&session, effects);
         match then {
