@@ -23,7 +23,7 @@ use crate::config::agent::AgentConfig;
 use crate::config::{self, Config, DurabilityMode};
 use crate::failure::{Failure, Result};
 use crate::lifecycle::{
-    detach, home, leftover, lock::InstanceLock, log, passed::Passed, service, signals::Signals, socket,
+    detach, home, leftover, lock::InstanceLock, log, passed::Passed, service, signals, signals::Stops, socket,
 };
 use crate::ops::agent::use_::CHOSEN;
 use crate::ops::{self, Ops};
@@ -54,13 +54,13 @@ pub fn run(places: &Places, detached: bool) -> Result<()> {
     let log = log::start(&places.home, config.log_level, !detached)?;
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
-        let daemon = Daemon::start(places, config).await?;
+        let daemon = Daemon::start(places, config, Clock::system()).await?;
         let listener = match passed {
             Some(passed) => passed.listen(expected)?,
             None => socket::listen(&places.socket)?,
         };
         daemon
-            .serve(listener, || {
+            .serve(listener, signals::stops()?, || {
                 detach::say_ready();
                 if detached && let Ok(file) = log.file() {
                     detach::release_streams(&file);
@@ -72,6 +72,24 @@ pub fn run(places: &Places, detached: bool) -> Result<()> {
         tracing::error!(%failure, "the daemon ends");
     }
     // Threads that block on a disk which no longer answers are not waited for.
+    runtime.shutdown_background();
+    ended
+}
+
+/// Runs a daemon inside a program that has a clock for it and says when it stops. What belongs to the whole process is
+/// left as it is: signals, umask, log, the environment. `ready` is called when connections are taken.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with(places: &Places, clock: Clock, stops: Stops, ready: impl FnOnce()) -> Result<()> {
+    let config = config::load(&places.config, |_| None)?;
+    home::prepare(&places.home)?;
+    let _lock = InstanceLock::take(&places.home)?;
+    let runtime = runtime()?;
+    let ended = runtime.block_on(async {
+        let daemon = Daemon::start(places, config, clock).await?;
+        daemon.serve(socket::listen(&places.socket)?, stops, ready).await
+    });
     runtime.shutdown_background();
     ended
 }
@@ -91,7 +109,7 @@ pub fn rebuild(places: &Places) -> Result<DoctorResult> {
     }
     let runtime = runtime()?;
     let mut found = runtime.block_on(async {
-        let ops = Daemon::start(places, config).await?.ops;
+        let ops = Daemon::start(places, config, Clock::system()).await?.ops;
         let found = ops::doctor::doctor(&ops, DoctorParams { rebuild: true }).await;
         ops.store.close().await?;
         found
@@ -126,7 +144,7 @@ struct Daemon {
 
 impl Daemon {
     /// Opens the store and recovers what was live.
-    async fn start(places: &Places, config: Config) -> Result<Self> {
+    async fn start(places: &Places, config: Config, clock: Clock) -> Result<Self> {
         let started = Instant::now();
         let (fatal, why) = (CancellationToken::new(), Arc::new(OnceLock::new()));
         let on_fatal: crate::store::OnFatal = {
@@ -138,7 +156,6 @@ impl Daemon {
         };
         let store = Arc::new(Store::open(&places.home, config.durability(), &on_fatal)?);
         let directory = Arc::new(Directory::default());
-        let clock = Clock::system();
         let tasks = TaskTracker::new();
         let heads = store.journal.heads().await?;
         let live = heads.len();
@@ -179,9 +196,15 @@ impl Daemon {
         Ok(Self { ops, tasks, fatal, why })
     }
 
-    /// Takes connections until a signal, a request or a fault ends it, then stops in order.
-    async fn serve(self, listener: interprocess::local_socket::tokio::Listener, ready: impl FnOnce()) -> Result<()> {
-        let mut signals = Signals::take()?;
+    /// Takes connections until a word, a request or a fault ends it, then stops in order.
+    async fn serve(
+        self,
+        listener: interprocess::local_socket::tokio::Listener,
+        mut stops: Stops,
+        ready: impl FnOnce(),
+    ) -> Result<()> {
+        // Before the first message can come: what it sets must not be set again from what was found.
+        self.ops.registry.arm();
         let stop = CancellationToken::new();
         let server = Arc::new(Server::new(self.ops.clone(), stop.clone()));
         let accepting = {
@@ -194,11 +217,10 @@ impl Daemon {
             let ops = self.ops.clone();
             self.tasks.spawn(service::feed(limit, move || ops.store.journal.pulse()));
         }
-        self.ops.registry.arm();
         self.tasks.spawn(idle::run(self.ops.registry.clone(), stop.clone()));
         self.tasks.spawn(maintain(self.ops.clone()));
         tokio::select! {
-            signal = signals.next() => tracing::info!(signal, "stopping"),
+            Some(signal) = stops.recv() => tracing::info!(signal, "stopping"),
             () = self.ops.stop.cancelled() => tracing::info!("stopping on request"),
             () = self.fatal.cancelled() => return Err(self.failure()),
         }
@@ -221,7 +243,7 @@ impl Daemon {
         };
         tokio::select! {
             () = orderly => {}
-            signal = signals.next() => {
+            Some(signal) = stops.recv() => {
                 tracing::warn!(signal, "ended at once; the journal has what was not saved");
                 return Err(Failure::stopping());
             }

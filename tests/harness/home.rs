@@ -144,7 +144,8 @@ impl Home {
 impl Drop for Home {
     /// A daemon that a command started by itself has no other owner.
     fn drop(&mut self) {
-        if let Some(pid) = self.running_pid() {
+        // One inside this very process belongs to its test.
+        if let Some(pid) = self.running_pid().filter(|pid| *pid != std::process::id()) {
             process::kill(pid);
             if !std::thread::panicking() {
                 wait_until("the last daemon to end", DEADLINE, || (!process::is_running(pid)).then_some(()));

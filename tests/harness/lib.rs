@@ -2,6 +2,7 @@
 //! connections, and waiting for a condition with a deadline.
 
 pub mod chat;
+pub mod clock;
 pub mod ctl;
 pub mod daemon;
 pub mod data;
@@ -9,6 +10,7 @@ pub mod disk;
 pub mod fuzz;
 pub mod home;
 pub mod import;
+pub mod inside;
 pub mod many;
 pub mod measure;
 pub mod process;
@@ -19,9 +21,11 @@ pub mod scripted;
 pub mod strace;
 pub mod wait;
 
+pub use clock::Hands;
 pub use ctl::Output;
 pub use daemon::Daemon;
 pub use home::{Bins, Home};
+pub use inside::Inside;
 pub use raw::Raw;
 pub use wait::{DEADLINE, wait_until};
 

@@ -70,7 +70,8 @@ impl Actor {
     /// Runs until the agent has nothing going on. `head`: the context to read back first.
     pub async fn run(mut self, head: Option<Head>) {
         if let Some(head) = head {
-            self.state = load::state(&self.registry.store, &self.registry.home, &head).await;
+            let deadline = self.registry.resumed(&head);
+            self.state = load::state(&self.registry.store, &self.registry.home, &head, deadline).await;
         }
         loop {
             tokio::select! {
@@ -107,10 +108,10 @@ impl Actor {
         let id = self.next_request;
         self.next_request += 1;
         self.replies.insert(id, letter.reply);
-        let now = self.registry.clock.now();
+        let (now, ticks) = (self.registry.clock.now(), self.registry.clock.ticks());
         let fresh = self.registry.store.journal.reserve();
         self.name.clone_from(&facts.name);
-        let asked = Asked { id, facts, now, fresh };
+        let asked = Asked { id, facts, now, ticks, fresh };
         self.step(Event::Request(Box::new(Request { asked, verb: letter.verb })));
     }
 
@@ -173,7 +174,9 @@ impl Actor {
                 self.work.push(done.map(Event::Changed).boxed());
             }
             // Queued by the call; a deadline that is lost in a crash is only an older one.
-            Effect::Deadline { context, deadline } => drop(store.journal.set_deadline(context, deadline)),
+            Effect::Deadline { context, deadline } => {
+                drop(store.journal.set_deadline(context, deadline.map(|deadline| deadline.at)));
+            }
             Effect::Tell(kind, data) => self.registry.tell(kind, Some(self.name.clone()), data),
             Effect::IdleNotice { session, written, timeout } => {
                 let (registry, name) = (self.registry.clone(), self.name.clone());
@@ -213,7 +216,7 @@ fn to_change(change: Change) -> journal::Change {
         },
         totals: change.totals,
         saved: change.saved,
-        deadline: change.deadline,
+        deadline: change.deadline.map(|deadline| deadline.at),
     }
 }
 
@@ -221,7 +224,7 @@ fn to_head(begin: &Beginning) -> NewHead {
     NewHead {
         agent: begin.agent,
         started_at: begin.started_at,
-        idle_deadline_at: begin.idle_deadline_at,
+        idle_deadline_at: begin.deadline.map(|deadline| deadline.at),
         parent: begin.parent,
     }
 }
@@ -235,7 +238,7 @@ fn to_journal(append: Append) -> journal::Append {
         first: append.first,
         messages: append.messages,
         at: append.at,
-        deadline: append.deadline,
+        deadline: append.deadline.map(|deadline| deadline.at),
         key: append.key,
     }
 }

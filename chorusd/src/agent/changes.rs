@@ -52,12 +52,10 @@ impl State {
                 context: context.no,
                 agent,
                 started_at: context.started_at,
-                idle_deadline_at: context.idle_deadline_at,
+                deadline: context.deadline,
                 parent: context.parent,
             },
-            None => {
-                Beginning { context: asked.fresh, agent, started_at: asked.now, idle_deadline_at: None, parent: None }
-            }
+            None => Beginning { context: asked.fresh, agent, started_at: asked.now, deadline: None, parent: None },
         }
     }
 
@@ -100,7 +98,7 @@ impl State {
 
     fn moved(&mut self, asked: &Asked, mut context: Context, what: What, moved: u64, effects: &mut Vec<Effect>) {
         // A context without messages has nothing to put away.
-        context.idle_deadline_at = deadline(&asked.facts, asked.now).filter(|_| context.totals.messages > 0);
+        context.deadline = deadline(asked).filter(|_| context.totals.messages > 0);
         context.last_activity_at = asked.now;
         let reply = Reply::Rewound { moved, messages: context.totals.messages };
         let begin = self.pinning(asked);
@@ -127,7 +125,7 @@ impl State {
             what,
             totals: context.totals,
             saved: context.saved,
-            deadline: context.idle_deadline_at,
+            deadline: context.deadline,
         })));
         self.busy = Some(Busy::Changing { request: asked.id, context: Box::new(context), reply });
     }

@@ -4,7 +4,17 @@ use chorus_proto::{ContextInfo, Item, ItemSource, Role, WorkingSet};
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use crate::clock::Ticks;
 use crate::message::{ContextNo, Stored, Totals};
+
+/// When a context is put away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deadline {
+    /// On the clock that counts sleep: when it is, and what tells this deadline from all others.
+    pub due: Ticks,
+    /// The time of day that this was expected to be: shown, and kept for restarts.
+    pub at: Timestamp,
+}
 
 /// A live context in memory.
 #[derive(Debug, Clone)]
@@ -12,7 +22,7 @@ pub struct Context {
     pub no: ContextNo,
     pub started_at: Timestamp,
     pub last_activity_at: Timestamp,
-    pub idle_deadline_at: Option<Timestamp>,
+    pub deadline: Option<Deadline>,
     /// The session it was restored out of.
     pub parent: Option<Uuid>,
     pub messages: Vec<Stored>,
@@ -68,13 +78,22 @@ impl Context {
     }
 
     /// Takes messages that are durable.
-    pub fn push(&mut self, messages: Vec<Stored>, at: Timestamp, deadline: Option<Timestamp>) {
+    pub fn push(&mut self, messages: Vec<Stored>, at: Timestamp, deadline: Option<Deadline>) {
         self.totals.join(Totals::of(&messages));
         self.messages.extend(messages);
         self.last_activity_at = at;
-        self.idle_deadline_at = deadline;
+        self.deadline = deadline;
         // There is no way back over what was said since.
         self.rewound.clear();
+    }
+
+    /// Takes note that `session` holds the first `count` messages.
+    pub fn held_by(&mut self, session: Uuid, count: u64) {
+        (self.saved, self.saved_session) = (count, Some(session));
+        // What a rewind took out is not in that session, whatever the one before it held.
+        for rewound in &mut self.rewound {
+            rewound.saved = count;
+        }
     }
 
     /// Where a rewind of `turns` user turns cuts: the index of the user message that the first of them begins with.
@@ -109,21 +128,6 @@ impl Context {
         self.working_set.pinned_facts.len() as u64
     }
 
-    /// Notes that `session` holds the first `messages` messages.
-    pub fn note_saved(&mut self, session: Uuid, messages: u64) {
-        self.saved = messages;
-        self.saved_session = Some(session);
-        self.limit_rewound(messages);
-    }
-
-    /// The session that was saved last holds `held` messages: what a rewind took out before that counts as unsaved when
-    /// it is taken back.
-    pub fn limit_rewound(&mut self, held: u64) {
-        for rewound in &mut self.rewound {
-            rewound.saved = rewound.saved.min(held);
-        }
-    }
-
     /// The context in numbers.
     #[must_use]
     pub fn info(&self) -> ContextInfo {
@@ -132,7 +136,7 @@ impl Context {
             token_estimate: self.totals.tokens(),
             started_at: self.started_at,
             last_activity_at: self.last_activity_at,
-            idle_deadline_at: self.idle_deadline_at,
+            idle_deadline_at: self.deadline.map(|deadline| deadline.at),
             parent_id: self.parent,
             unsaved: self.unsaved(),
         }

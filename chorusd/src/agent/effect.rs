@@ -9,6 +9,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::Facts;
+use super::context::Deadline;
 use super::event::{Reply, RequestId};
 use crate::failure::Result;
 use crate::message::{ContextNo, Stored, Totals};
@@ -42,7 +43,7 @@ pub enum Effect {
     /// Journal another deadline; nobody waits for it.
     Deadline {
         context: ContextNo,
-        deadline: Option<Timestamp>,
+        deadline: Option<Deadline>,
     },
     /// Tell observers; nobody waits for it.
     Tell(EventType, Value),
@@ -61,7 +62,7 @@ pub struct Beginning {
     pub context: ContextNo,
     pub agent: Uuid,
     pub started_at: Timestamp,
-    pub idle_deadline_at: Option<Timestamp>,
+    pub deadline: Option<Deadline>,
     pub parent: Option<Uuid>,
 }
 
@@ -75,7 +76,7 @@ pub struct Append {
     pub first: u32,
     pub messages: Vec<Stored>,
     pub at: Timestamp,
-    pub deadline: Option<Timestamp>,
+    pub deadline: Option<Deadline>,
     pub key: Option<String>,
 }
 
@@ -89,7 +90,7 @@ pub struct Change {
     pub what: What,
     pub totals: Totals,
     pub saved: u64,
-    pub deadline: Option<Timestamp>,
+    pub deadline: Option<Deadline>,
 }
 
 /// What changes.

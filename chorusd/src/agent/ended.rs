@@ -21,7 +21,7 @@ impl State {
             }
         };
         if let Some(context) = &mut self.context {
-            context.note_saved(session.header.id, session.header.message_count);
+            context.held_by(session.header.id, session.header.message_count);
         }
         tell_saved(&session, effects);
         match then {

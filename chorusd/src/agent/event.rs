@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::Facts;
 use super::context::{Pick, Room};
+use crate::clock::Ticks;
 use crate::failure::Result;
 use crate::message::{ContextNo, Stored};
 
@@ -40,9 +41,9 @@ pub enum Verb {
         trigger: Trigger,
         end: bool,
     },
-    /// The deadline of the context has come: saves what no session holds, and clears.
+    /// The context that was due then: saves what no session holds, and clears.
     Idle {
-        deadline: Timestamp,
+        due: Ticks,
     },
     /// Another idle timeout holds from now on.
     Retime,
@@ -90,6 +91,7 @@ pub struct Asked {
     pub id: RequestId,
     pub facts: Arc<Facts>,
     pub now: Timestamp,
+    pub ticks: Ticks,
     /// A number for a context that may have to begin.
     pub fresh: ContextNo,
 }

@@ -6,20 +6,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use jiff::Timestamp;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::event::Verb;
 use super::registry::Registry;
-use crate::clock::{Clock, Ticks};
+use crate::clock::Ticks;
 
 /// Contexts that are put away at once.
 const AT_ONCE: usize = 64;
 
 /// A context that could not be put away is tried again after this.
-const RETRY: Duration = Duration::from_secs(60);
+pub const RETRY: Duration = Duration::from_secs(60);
 
 /// After a start, a context has at least this left, or its whole timeout where that is less.
 pub const GRACE: Duration = Duration::from_secs(60);
@@ -33,23 +32,36 @@ pub struct IdleTimers {
 
 #[derive(Debug, Default)]
 struct Inner {
+    /// What will ring, and when.
     queue: BTreeSet<(Ticks, Uuid)>,
-    /// Of each agent: when it is due, and the wall-clock deadline that names this deadline.
-    due: HashMap<Uuid, (Ticks, Timestamp)>,
+    timers: HashMap<Uuid, Timer>,
+}
+
+#[derive(Debug)]
+struct Timer {
+    /// The deadline it is for. It is kept while the context is put away: hearing of it again starts nothing.
+    due: Ticks,
+    /// When it rings, unless it has.
+    rings: Option<Ticks>,
 }
 
 impl Inner {
-    fn put(&mut self, agent: Uuid, at: Ticks, deadline: Timestamp) -> bool {
+    /// Whether it is now the first to ring.
+    fn put(&mut self, agent: Uuid, due: Ticks, rings: Ticks) -> bool {
         self.remove(agent);
-        self.due.insert(agent, (at, deadline));
-        self.queue.insert((at, agent));
-        self.queue.first() == Some(&(at, agent))
+        self.timers.insert(agent, Timer { due, rings: Some(rings) });
+        self.queue.insert((rings, agent));
+        self.queue.first() == Some(&(rings, agent))
     }
 
     fn remove(&mut self, agent: Uuid) {
-        if let Some((at, _)) = self.due.remove(&agent) {
-            self.queue.remove(&(at, agent));
+        if let Some(rings) = self.timers.remove(&agent).and_then(|timer| timer.rings) {
+            self.queue.remove(&(rings, agent));
         }
+    }
+
+    fn due(&self, agent: Uuid) -> Option<Ticks> {
+        self.timers.get(&agent).map(|timer| timer.due)
     }
 }
 
@@ -59,58 +71,68 @@ impl IdleTimers {
     }
 
     /// Sets the deadline of an agent; the same one again changes nothing.
-    pub fn set(&self, agent: Uuid, deadline: Option<Timestamp>, clock: &Clock) {
+    pub fn set(&self, agent: Uuid, due: Option<Ticks>) {
         let mut inner = self.inner();
-        let Some(deadline) = deadline else {
-            inner.remove(agent);
-            return;
+        let first = match due {
+            None => {
+                inner.remove(agent);
+                false
+            }
+            Some(due) => inner.due(agent) != Some(due) && inner.put(agent, due, due),
         };
-        if inner.due.get(&agent).is_some_and(|(_, known)| *known == deadline) {
-            return;
-        }
-        let left = Duration::try_from(deadline.duration_since(clock.now())).unwrap_or_default();
-        if inner.put(agent, clock.ticks().after(left), deadline) {
-            drop(inner);
+        drop(inner);
+        if first {
             self.changed.notify_one();
         }
     }
 
-    /// Sets a deadline that is `left` away, whatever it says.
-    pub fn set_in(&self, agent: Uuid, deadline: Timestamp, left: Duration, clock: &Clock) {
-        if self.inner().put(agent, clock.ticks().after(left), deadline) {
+    /// Lets the timer of a deadline ring again at `rings`, where that deadline still holds.
+    pub fn again(&self, agent: Uuid, due: Ticks, rings: Ticks) {
+        let mut inner = self.inner();
+        let first = inner.due(agent) == Some(due) && inner.put(agent, due, rings);
+        drop(inner);
+        if first {
             self.changed.notify_one();
         }
     }
 
-    /// Takes out what is due.
-    fn take_due(&self, now: Ticks) -> Vec<(Uuid, Timestamp)> {
+    /// The deadline of an agent.
+    #[must_use]
+    pub fn due(&self, agent: Uuid) -> Option<Ticks> {
+        self.inner().due(agent)
+    }
+
+    /// Agents whose timer rings, each with the deadline it was for.
+    #[must_use]
+    pub fn ring(&self, now: Ticks) -> Vec<(Uuid, Ticks)> {
         let mut inner = self.inner();
         let mut due = Vec::new();
-        while let Some((at, agent)) = inner.queue.first().copied().filter(|(at, _)| *at <= now) {
-            inner.queue.remove(&(at, agent));
-            if let Some((_, deadline)) = inner.due.remove(&agent) {
-                due.push((agent, deadline));
+        while let Some((rings, agent)) = inner.queue.first().copied().filter(|(rings, _)| *rings <= now) {
+            inner.queue.remove(&(rings, agent));
+            if let Some(timer) = inner.timers.get_mut(&agent) {
+                timer.rings = None;
+                due.push((agent, timer.due));
             }
         }
         due
     }
 
     fn next(&self) -> Option<Ticks> {
-        self.inner().queue.first().map(|(at, _)| *at)
+        self.inner().queue.first().map(|(rings, _)| *rings)
     }
 }
 
 /// Puts contexts away as they fall due, until `stop`.
 pub async fn run(registry: Arc<Registry>, stop: CancellationToken) {
     loop {
-        let due = registry.idle.take_due(registry.clock.ticks());
+        let due = registry.idle.ring(registry.clock.ticks());
         if !due.is_empty() {
             let registry = registry.clone();
             // Beside the loop: a slow disk delays these, not the next ones.
             tokio::spawn(async move {
                 let registry = &registry;
                 futures_util::stream::iter(due)
-                    .for_each_concurrent(AT_ONCE, |(agent, deadline)| put_away(registry, agent, deadline))
+                    .for_each_concurrent(AT_ONCE, |(agent, due)| put_away(registry, agent, due))
                     .await;
             });
             continue;
@@ -130,9 +152,9 @@ pub async fn run(registry: Arc<Registry>, stop: CancellationToken) {
     }
 }
 
-async fn put_away(registry: &Arc<Registry>, agent: Uuid, deadline: Timestamp) {
-    if let Err(failure) = registry.ask(agent, Verb::Idle { deadline }).await {
+async fn put_away(registry: &Arc<Registry>, agent: Uuid, due: Ticks) {
+    if let Err(failure) = registry.ask(agent, Verb::Idle { due }).await {
         tracing::warn!(%agent, %failure, "an idle context was not put away; it is tried again");
-        registry.idle.set_in(agent, deadline, RETRY, &registry.clock);
+        registry.idle.again(agent, due, registry.clock.ticks().after(RETRY));
     }
 }

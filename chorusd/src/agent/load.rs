@@ -3,21 +3,22 @@
 use chorus_proto::WorkingSet;
 use uuid::Uuid;
 
-use super::context::Context;
+use super::context::{Context, Deadline};
 use super::state::State;
 use crate::failure::{Failure, Result};
 use crate::message::{Stored, Totals};
 use crate::store::journal::{Entry, Head};
 use crate::store::{Store, session_files};
 
-/// The state of the agent whose context `head` is. Where the messages cannot be had, the state says why and lets the
+/// The state of the agent whose context `head` is and is put away at `deadline`. Where the messages cannot be had, the state says why and lets the
 /// context only be cleared or replaced; the journal keeps it.
-pub async fn state(store: &Store, home: &std::path::Path, head: &Head) -> State {
-    match body(store, home, head).await {
+pub async fn state(store: &Store, home: &std::path::Path, head: &Head, deadline: Option<Deadline>) -> State {
+    let context = Context { deadline, ..context(head) };
+    match body(store, home, head, context.clone()).await {
         Ok((context, next_record)) => State::recovered(context, next_record),
         Err(failure) => {
             tracing::error!(agent = %head.agent, %failure, "a live context cannot be read back");
-            State::broken(context(head), failure)
+            State::broken(context, failure)
         }
     }
 }
@@ -27,7 +28,7 @@ fn context(head: &Head) -> Context {
         no: head.context,
         started_at: head.started_at,
         last_activity_at: head.last_activity_at,
-        idle_deadline_at: head.idle_deadline_at,
+        deadline: None,
         parent: head.parent,
         messages: Vec::new(),
         totals: head.totals,
@@ -39,10 +40,9 @@ fn context(head: &Head) -> Context {
     }
 }
 
-async fn body(store: &Store, home: &std::path::Path, head: &Head) -> Result<(Context, u32)> {
+async fn body(store: &Store, home: &std::path::Path, head: &Head, mut context: Context) -> Result<(Context, u32)> {
     let records = store.journal.records(head.context).await?;
     let next_record = records.last().map_or(0, |(number, _)| number + 1);
-    let mut context = context(head);
     context.messages.reserve(usize::try_from(head.totals.messages).unwrap_or(0).min(1 << 20));
     for (_, entry) in records {
         let messages = &mut context.messages;
@@ -64,9 +64,12 @@ async fn body(store: &Store, home: &std::path::Path, head: &Head) -> Result<(Con
     }
     // The head knows what is saved; a rewind that was replayed saw today's number.
     context.saved = head.saved_messages;
-    if let (false, Some(session)) = (context.rewound.is_empty(), head.saved_session) {
-        let row = store.catalog.session(session).await?;
-        context.limit_rewound(row.map_or(0, |row| row.header.message_count));
+    if let (Some(session), false) = (head.saved_session, context.rewound.is_empty()) {
+        // A save may have come after the rewind: what it took out is in no session that is shorter.
+        let held = store.catalog.session(session).await?.map_or(0, |row| row.header.message_count);
+        for rewound in &mut context.rewound {
+            rewound.saved = rewound.saved.min(held);
+        }
     }
     context.totals = Totals::of(&context.messages);
     let messages = &context.messages;

@@ -9,6 +9,8 @@ pub mod effect;
 mod ended;
 pub mod event;
 pub mod idle;
+#[cfg(test)]
+mod idle_tests;
 mod load;
 mod notice;
 pub mod registry;

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::Facts;
 use super::actor::{Actor, Answer, Letter};
-use super::context::Context;
+use super::context::{Context, Deadline};
 use super::directory::Directory;
 use super::event::Verb;
 use super::idle::{GRACE, IdleTimers};
@@ -69,15 +69,21 @@ impl Registry {
 
     /// Sets the timers of the contexts that a start found: each has at least its grace left.
     pub fn arm(&self) {
-        let now = self.clock.now();
         for head in self.inner().live.values() {
-            let timeout = self.directory.by_id(head.agent).and_then(|entry| entry.facts.idle_timeout);
-            if let (Some(deadline), Some(timeout)) = (head.idle_deadline_at, timeout) {
-                let left = Duration::try_from(deadline.duration_since(now)).unwrap_or_default();
-                // A clock that was set back must not leave more than there was.
-                self.idle.set_in(head.agent, deadline, left.min(timeout).max(GRACE.min(timeout)), &self.clock);
-            }
+            self.idle.set(head.agent, self.resumed(head).map(|deadline| deadline.due));
         }
+    }
+
+    /// When a context that was live before this start is put away.
+    pub(super) fn resumed(&self, head: &Head) -> Option<Deadline> {
+        let at = head.idle_deadline_at?;
+        let timeout = self.directory.by_id(head.agent)?.facts.idle_timeout?;
+        let due = self.idle.due(head.agent).unwrap_or_else(|| {
+            let left = Duration::try_from(at.duration_since(self.clock.now())).unwrap_or_default();
+            // A clock that was set back must not leave more than there was.
+            self.clock.ticks().after(left.min(timeout).max(GRACE.min(timeout)))
+        });
+        Some(Deadline { due, at })
     }
 
     /// Runs `task` beside the requests.
@@ -166,7 +172,7 @@ impl Registry {
         }
         inner.actors.remove(&agent);
         inner.live.remove(&agent);
-        self.idle.set(agent, None, &self.clock);
+        self.idle.set(agent, None);
         true
     }
 
@@ -179,7 +185,7 @@ impl Registry {
     /// Notes an agent's context in numbers.
     pub(super) fn publish(&self, agent: Uuid, context: Option<&Context>) {
         let mut inner = self.inner();
-        self.idle.set(agent, context.and_then(|context| context.idle_deadline_at), &self.clock);
+        self.idle.set(agent, context.and_then(|context| context.deadline).map(|deadline| deadline.due));
         match context {
             Some(context) => {
                 inner.live.insert(agent, head(agent, context));
@@ -260,7 +266,7 @@ fn head(agent: Uuid, context: &Context) -> Head {
         agent,
         started_at: context.started_at,
         last_activity_at: context.last_activity_at,
-        idle_deadline_at: context.idle_deadline_at,
+        idle_deadline_at: context.deadline.map(|deadline| deadline.at),
         totals: context.totals,
         parent: context.parent,
         saved_messages: context.saved,

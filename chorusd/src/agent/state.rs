@@ -13,10 +13,10 @@ use chorus_proto::{ErrorKind, Session, Trigger, WorkingSet};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::Facts;
-use super::context::{Context, Pick, Room, page};
+use super::context::{Context, Deadline, Pick, Room, page};
 use super::effect::{Append, Beginning, Draft, Effect};
 use super::event::{Asked, Event, Journalled, Reply, Request, RequestId, Restore, Verb};
+use crate::clock::Ticks;
 use crate::failure::{Failure, Result};
 use crate::message::{Stored, Totals};
 
@@ -45,7 +45,7 @@ struct Pending {
     begin: Beginning,
     messages: Vec<Stored>,
     at: Timestamp,
-    deadline: Option<Timestamp>,
+    deadline: Option<Deadline>,
 }
 
 /// An exclusive request under way.
@@ -137,7 +137,7 @@ impl State {
                     effects.push(Effect::Reply(asked.id, Err(failure.clone())));
                     return;
                 }
-                let (at, deadline) = (asked.now, deadline(&asked.facts, asked.now));
+                let (at, deadline) = (asked.now, deadline(&asked));
                 let begin = self.beginning(&asked);
                 let first = self.next_record;
                 self.next_record = first.saturating_add(u32::try_from(messages.len()).unwrap_or(u32::MAX));
@@ -159,7 +159,7 @@ impl State {
                 context: context.no,
                 agent: asked.facts.id,
                 started_at: context.started_at,
-                idle_deadline_at: context.idle_deadline_at,
+                deadline: context.deadline,
                 parent: context.parent,
             };
         }
@@ -170,7 +170,7 @@ impl State {
                     context: asked.fresh,
                     agent: asked.facts.id,
                     started_at: asked.now,
-                    idle_deadline_at: deadline(&asked.facts, asked.now),
+                    deadline: deadline(asked),
                     parent: None,
                 }
             })
@@ -248,7 +248,7 @@ impl State {
                     context: asked.fresh,
                     agent: asked.facts.id,
                     started_at: asked.now,
-                    idle_deadline_at: deadline(&asked.facts, asked.now),
+                    deadline: deadline(&asked),
                     parent: Some(restore.session),
                 };
                 if unsaved && !restore.discard {
@@ -260,11 +260,11 @@ impl State {
             Verb::PutAway { trigger, end } if unsaved => self.put(&asked, trigger, Then::PutAway { end }, effects),
             Verb::PutAway { end: true, .. } => self.end(id, Reply::PutAway(None), None, effects),
             Verb::PutAway { .. } => effects.push(Effect::Reply(id, Ok(Reply::PutAway(None)))),
-            Verb::Idle { deadline } => self.idle(&asked, deadline, effects),
+            Verb::Idle { due } => self.idle(&asked, due, effects),
             Verb::Retime => {
                 if let Some(context) = self.context.as_mut().filter(|context| context.totals.messages > 0) {
-                    context.idle_deadline_at = deadline(&asked.facts, asked.now);
-                    effects.push(Effect::Deadline { context: context.no, deadline: context.idle_deadline_at });
+                    context.deadline = deadline(&asked);
+                    effects.push(Effect::Deadline { context: context.no, deadline: context.deadline });
                 }
                 effects.push(Effect::Reply(id, Ok(Reply::Done)));
             }
@@ -322,12 +322,12 @@ impl State {
         })));
     }
 
-    /// Puts the context away whose deadline this is.
-    fn idle(&mut self, asked: &Asked, deadline: Timestamp, effects: &mut Vec<Effect>) {
+    /// Puts the context away that is due then.
+    fn idle(&mut self, asked: &Asked, due: Ticks, effects: &mut Vec<Effect>) {
         let timeout = asked.facts.idle_timeout.unwrap_or_default();
         match &self.context {
             // A message that came in that instant has moved the deadline: the timer lost the race.
-            Some(context) if context.idle_deadline_at == Some(deadline) => {
+            Some(context) if context.deadline.is_some_and(|deadline| deadline.due == due) => {
                 if context.unsaved() > 0 {
                     self.put(asked, Trigger::IdleTimeout, Then::Idle { timeout }, effects);
                 } else {
@@ -389,9 +389,10 @@ impl State {
     }
 }
 
-/// When a context that saw something at `now` is put away.
-pub(super) fn deadline(facts: &Facts, now: Timestamp) -> Option<Timestamp> {
-    facts.idle_timeout.and_then(|timeout| now.checked_add(timeout).ok())
+/// When a context that saw this is put away.
+pub(super) fn deadline(asked: &Asked) -> Option<Deadline> {
+    let timeout = asked.facts.idle_timeout?;
+    Some(Deadline { due: asked.ticks.after(timeout), at: asked.now.checked_add(timeout).ok()? })
 }
 
 pub(super) fn begun(begin: &Beginning) -> Context {
@@ -399,7 +400,7 @@ pub(super) fn begun(begin: &Beginning) -> Context {
         no: begin.context,
         started_at: begin.started_at,
         last_activity_at: begin.started_at,
-        idle_deadline_at: begin.idle_deadline_at,
+        deadline: begin.deadline,
         parent: begin.parent,
         messages: Vec::new(),
         totals: Totals::default(),

@@ -1,23 +1,33 @@
-//! Signals: the first asks for an orderly stop, the second ends at once.
+//! Signals, as words to stop.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
 
 use crate::failure::{Failure, Result};
 
-/// SIGTERM, SIGINT and SIGHUP.
+/// Who asks a daemon to stop: the first word asks for an orderly stop, the second ends it at once.
+pub type Stops = mpsc::Receiver<&'static str>;
+
+/// SIGTERM, SIGINT and SIGHUP of this process from now on. Must be called inside a runtime.
+///
+/// # Errors
+/// What the system says.
+pub fn stops() -> Result<Stops> {
+    let mut signals = Signals::take()?;
+    let (say, stops) = mpsc::channel(2);
+    tokio::spawn(async move { while say.send(signals.next().await).await.is_ok() {} });
+    Ok(stops)
+}
+
 #[derive(Debug)]
-pub struct Signals {
+struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hangup: Signal,
 }
 
 impl Signals {
-    /// Takes the signals over. Must be called inside a runtime.
-    ///
-    /// # Errors
-    /// What the system says.
-    pub fn take() -> Result<Self> {
+    fn take() -> Result<Self> {
         let take = |kind| signal(kind).map_err(|e| Failure::io("cannot take signals", &e));
         Ok(Self {
             terminate: take(SignalKind::terminate())?,
@@ -26,8 +36,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next one.
-    pub async fn next(&mut self) -> &'static str {
+    async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",

@@ -37,7 +37,9 @@ pub async fn sessions(ops: &Ops, facts: &Arc<Facts>) -> Result<Findings> {
     let known: HashMap<String, String> = ops.store.catalog.stamps(facts.id).await?.into_iter().collect();
     let dir = facts.dir.join("sessions");
     let changed = {
-        let started = SystemTime::from(ops.started_at);
+        // Counted back from now: the clock may have been set since.
+        let now = SystemTime::now();
+        let started = now.checked_sub(ops.started.elapsed()).unwrap_or(now);
         blocking(move || changed_files(&dir, &known, started))
     }
     .await?;

@@ -331,13 +331,16 @@ mod tests {
         worker.submit(move |conn| Ok(conn.execute("INSERT INTO t VALUES (?1)", [n])?))
     }
 
-    /// While the job that this submits waits for the gate, others gather into one group.
+    /// A job that is a group of its own and waits for the gate: what is queued meanwhile is the next group.
     fn held(worker: &Worker) -> (SyncSender<()>, impl Future<Output = Result<()>> + use<>) {
         let (gate, wait) = mpsc::sync_channel::<()>(1);
+        let (begin, begun) = mpsc::sync_channel::<()>(1);
         let held = worker.submit(move |_| {
+            let _ = begin.send(());
             let _ = wait.recv();
             Ok(())
         });
+        begun.recv().unwrap();
         (gate, held)
     }
 
@@ -381,7 +384,7 @@ mod tests {
         let (four, five) = (insert(&worker, 4), worker.submit_checked(twice, |_| ()));
         let six = insert(&worker, 6);
         gate.send(()).unwrap();
-        assert!(held.await.is_err() && four.await.is_err() && five.await.is_err() && six.await.is_err());
+        assert!(held.await.is_ok() && four.await.is_err() && five.await.is_err() && six.await.is_err());
         assert_eq!(rows(&worker).await, 2);
         assert!(insert(&worker, 8).await.is_ok());
     }

@@ -8,7 +8,7 @@ use chorus_tests::{DEADLINE, Daemon, wait_until};
 use crate::events::events;
 use crate::home;
 
-fn notices(client: &mut Client) -> Vec<Event> {
+pub fn notices(client: &mut Client) -> Vec<Event> {
     events(client, 0).into_iter().filter(|event| event.kind == EventType::Notice).collect()
 }
 

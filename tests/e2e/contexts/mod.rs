@@ -3,6 +3,7 @@
 mod append;
 mod clear;
 mod idle;
+mod idle_clock;
 mod paging;
 mod pins;
 mod rewind;

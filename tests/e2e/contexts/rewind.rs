@@ -42,6 +42,26 @@ fn turns_go_and_come_back_over_a_crash_too() {
 }
 
 #[test]
+fn what_comes_back_after_a_save_is_unsaved_over_a_crash_too() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append_all("a", ["one", "two"].map(|text| NewMessage::text(Role::User, text)).into());
+    client.save("a", "both");
+    let rewind = |undo| RewindParams { agent: Some("a".into()), n: None, undo };
+    client.call::<Rewind>(&rewind(false)).expect("rewound");
+    client.save("a", "only the first");
+    daemon.kill9();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.call::<Rewind>(&rewind(true)).expect("undone");
+    assert_eq!(client.texts("a"), ["one", "two"]);
+    // The session that the context was saved in last lacks the second message.
+    assert_eq!(client.status_of("a").context.expect("live").unsaved, 1);
+}
+
+#[test]
 fn the_command_line_rewinds() {
     let home = home();
     let _daemon = Daemon::start(&home);

@@ -6,9 +6,11 @@ use uuid::Uuid;
 use super::{Bench, draft, failed, reply, restore, save, session};
 use crate::agent::effect::{Draft, Effect};
 use crate::agent::event::{Event, Reply, Verb};
+use crate::clock::Ticks;
 
 fn idle_at(bench: &Bench) -> Verb {
-    Verb::Idle { deadline: bench.state.context().and_then(|context| context.idle_deadline_at).unwrap_or_default() }
+    let deadline = bench.state.context().and_then(|context| context.deadline);
+    Verb::Idle { due: deadline.expect("a deadline").due }
 }
 
 #[test]
@@ -44,7 +46,7 @@ fn a_timer_that_lost_the_race_does_nothing() {
     let mut bench = Bench::new();
     bench.fill(&["one"]);
     let late = idle_at(&bench);
-    bench.now = "2026-02-12T10:29:59.999Z".parse().unwrap();
+    bench.ticks = Ticks(1);
     // The message is under way when the timer comes: the timer waits for it, and then is late.
     bench.append("two");
     assert!(bench.ask(late).is_empty());
@@ -117,6 +119,22 @@ fn a_rewind_drops_turns_and_can_be_taken_back() {
     bench.durable(3);
     assert_eq!(bench.state.context().unwrap().unsaved(), 1);
     assert_eq!(reply(bench.ask(Verb::Unrewind)).unwrap_err().kind, ErrorKind::Denied);
+}
+
+#[test]
+fn what_comes_back_after_a_save_is_in_no_session_that_the_context_knows() {
+    let mut bench = Bench::new();
+    bench.fill(&["one", "two"]);
+    for verb in [save(), Verb::Rewind { turns: 1 }, save()] {
+        match &bench.ask(verb)[..] {
+            [Effect::Write(draft)] => drop(bench.written(draft)),
+            _ => drop(bench.handle(Event::Changed(Ok(())))),
+        }
+    }
+    bench.ask(Verb::Unrewind);
+    bench.handle(Event::Changed(Ok(())));
+    let verb = idle_at(&bench);
+    assert_eq!(draft(bench.ask(verb)).totals.messages, 2, "the newest session holds one");
 }
 
 /// The save that is under way, as it was handed out.

@@ -14,10 +14,11 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::Facts;
-use super::context::{Pick, Room, whole_calls};
+use super::context::{Deadline, Pick, Room, whole_calls};
 use super::effect::{Draft, Effect};
 use super::event::{Asked, Event, Journalled, Reply, Request, RequestId, Restore, Verb};
 use super::state::State;
+use crate::clock::Ticks;
 use crate::failure::Failure;
 use crate::message::{ContextNo, Stored};
 
@@ -27,6 +28,7 @@ struct Bench {
     facts: Arc<Facts>,
     next: u64,
     now: Timestamp,
+    ticks: Ticks,
 }
 
 impl Bench {
@@ -39,7 +41,7 @@ impl Bench {
             idle_timeout: Some(Duration::from_secs(1800)),
         };
         let now = "2026-02-12T10:00:00Z".parse().unwrap();
-        Self { state: State::default(), facts: Arc::new(facts), next: 0, now }
+        Self { state: State::default(), facts: Arc::new(facts), next: 0, now, ticks: Ticks(0) }
     }
 
     /// What comes of an event, without what is only told to observers.
@@ -51,8 +53,8 @@ impl Bench {
     fn ask(&mut self, verb: Verb) -> Vec<Effect> {
         self.next += 1;
         let fresh = ContextNo(i64::try_from(self.next).unwrap() + 100);
-        let (id, facts, now) = (self.next, self.facts.clone(), self.now);
-        self.handle(Event::Request(Box::new(Request { asked: Asked { id, facts, now, fresh }, verb })))
+        let (id, facts, now, ticks) = (self.next, self.facts.clone(), self.now, self.ticks);
+        self.handle(Event::Request(Box::new(Request { asked: Asked { id, facts, now, ticks, fresh }, verb })))
     }
 
     fn append(&mut self, text: &str) -> Vec<Effect> {
@@ -89,7 +91,7 @@ fn stored(role: Role, text: &str) -> Stored {
     Stored::new(&message).unwrap()
 }
 
-fn session(draft: &Draft) -> Session {
+pub(super) fn session(draft: &Draft) -> Session {
     let header = SessionHeader {
         schema: SESSION_SCHEMA,
         id: Uuid::from_u128(77),
@@ -147,7 +149,9 @@ fn a_message_is_in_the_context_when_the_journal_has_it() {
     let effects = bench.append("one");
     let [Effect::Append(append)] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!((append.first, append.begin.context), (0, ContextNo(101)));
-    assert_eq!(append.deadline, Some("2026-02-12T10:30:00Z".parse().unwrap()));
+    let half_an_hour = Ticks(0).after(Duration::from_secs(1800));
+    let at = "2026-02-12T10:30:00Z".parse().unwrap();
+    assert_eq!(append.deadline, Some(Deadline { due: half_an_hour, at }));
     assert!(bench.state.context().is_none());
     assert!(matches!(reply(bench.durable(1)), Ok(Reply::Appended(_))));
     assert_eq!(bench.texts(), ["one"]);

@@ -95,7 +95,7 @@ async fn finish(
 ) -> (Option<String>, Vec<String>) {
     if let Err(failure) = put_away(ops, facts, true).await {
         // It is saved; left to its timer it would be put away again and again.
-        ops.registry.idle.set(facts.id, None, &ops.clock);
+        ops.registry.idle.set(facts.id, None);
         tracing::warn!(agent = %facts.name, %failure, "the context of a destroyed agent stays in the journal");
     }
     let Some(entry) = trashed else { return (Some(facts.dir.to_string_lossy().into_owned()), Vec::new()) };

@@ -1,0 +1,76 @@
+//! What the dice bring about from outside: somebody asks for something, or time passes.
+
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use chorus_proto::{NewMessage, Role, Trigger, WorkingSet};
+use jiff::{SignedDuration, Timestamp};
+
+use super::world::{AGENT, TIMEOUT, World};
+use crate::agent::Facts;
+use crate::agent::context::{Pick, Room};
+use crate::agent::event::{Restore, Verb};
+use crate::message::Stored;
+
+/// As many messages as an order may have; each begins with its number.
+static POOL: LazyLock<Vec<Stored>> = LazyLock::new(|| {
+    let roles = [Role::User, Role::Assistant, Role::ToolResult];
+    let message = |n: usize| NewMessage::text(roles[n % 3], "x").complete(|| format!("{n:03}"), Timestamp::UNIX_EPOCH);
+    (0..128).map(|n| Stored::new(&message(n)).expect("a message")).collect()
+});
+
+impl World {
+    pub fn somebody_asks(&mut self) {
+        // In every other order little is said and the more done.
+        let quiet = if self.dice.seed.is_multiple_of(2) { 7 } else { 0 };
+        let verb = match quiet + self.dice.below(22 - quiet) {
+            0..=8 => {
+                let count = (1 + self.dice.index(2)).min(POOL.len() - self.used);
+                let messages = POOL[self.used..self.used + count].to_vec();
+                self.used += count;
+                if messages.is_empty() {
+                    return;
+                }
+                Verb::Append { messages, key: None }
+            }
+            9 => Verb::Show { pick: Pick::Last(1), room: Room::of(usize::MAX) },
+            10 | 11 => Verb::Save { description: None, tags: Vec::new(), clear: false },
+            12 => Verb::Save { description: None, tags: Vec::new(), clear: true },
+            13 => Verb::Clear { save: self.dice.one_in(2) },
+            14 | 15 if !self.sessions.is_empty() => {
+                let (session, messages) = self.sessions[self.dice.index(self.sessions.len())].clone();
+                let (working_set, discard) = (WorkingSet::default(), self.dice.one_in(4));
+                let session_id = String::new();
+                Verb::Restore(Box::new(Restore { session, session_id, messages, working_set, discard }))
+            }
+            16 | 17 => Verb::Rewind { turns: 1 + self.dice.below(2) },
+            18 => Verb::Unrewind,
+            19 => Verb::PutAway { trigger: Trigger::Shutdown, end: false },
+            20 => {
+                let timeouts = [None, Some(TIMEOUT), Some(TIMEOUT * 2)];
+                let idle_timeout = timeouts[self.dice.index(3)];
+                self.facts = Arc::new(Facts { idle_timeout, ..(*self.facts).clone() });
+                Verb::Retime
+            }
+            _ => Verb::Pin { id: "p".into(), text: "a fact".into() },
+        };
+        self.mailbox.push_back(verb);
+    }
+
+    pub fn time_passes(&mut self) {
+        let due = self.timers.due(AGENT).map_or(0, |due| due.0 - self.ticks.0).max(0).unsigned_abs();
+        match self.dice.below(6) {
+            // To the deadline, and to just before it.
+            0 | 1 => self.ticks = self.ticks.after(Duration::from_nanos(due)),
+            2 => self.ticks = self.ticks.after(Duration::from_nanos(due.saturating_sub(1))),
+            3 => self.ticks = self.ticks.after(Duration::from_secs(self.dice.below(90))),
+            // The machine sleeps.
+            4 => self.ticks = self.ticks.after(Duration::from_secs(8 * 60 * 60)),
+            // Only the time of day changes: back by just one timeout, an hour, forward ten years.
+            _ => {
+                let jumps = [-1800, -3600, 3600, 315_360_000];
+                self.now += SignedDuration::from_secs(jumps[self.dice.index(4)]);
+            }
+        }
+    }
+}

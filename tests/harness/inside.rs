@@ -1,0 +1,81 @@
+//! A `chorusd` inside the test's own process, by a clock that the test moves; real socket, databases and files.
+
+use std::path::PathBuf;
+use std::sync::mpsc as blocking;
+use std::thread::JoinHandle;
+
+use chorus_proto::Client;
+use chorus_proto::paths::Places;
+use chorusd::daemon;
+use chorusd::failure::Result;
+use tokio::sync::mpsc;
+
+use crate::clock::Hands;
+use crate::home::Home;
+use crate::wait::DEADLINE;
+
+/// Dropping it stops it in order.
+#[derive(Debug)]
+pub struct Inside {
+    socket: PathBuf,
+    stop: mpsc::Sender<&'static str>,
+    thread: Option<JoinHandle<Result<()>>>,
+}
+
+impl Inside {
+    /// Starts it by `hands` and waits until it takes connections.
+    ///
+    /// # Panics
+    /// Where it does not become ready.
+    #[must_use]
+    pub fn start(home: &Home, hands: &Hands) -> Self {
+        let places = Places { home: home.path.clone(), socket: home.socket(), config: home.path.join("config.toml") };
+        let (stop, stops) = mpsc::channel(2);
+        let (say, ready) = blocking::sync_channel(1);
+        let clock = hands.clock();
+        let thread = std::thread::spawn(move || {
+            daemon::run_with(&places, clock, stops, || {
+                _ = say.send(());
+            })
+        });
+        let started = ready.recv_timeout(DEADLINE);
+        let inside = Self { socket: home.socket(), stop, thread: Some(thread) };
+        if started.is_err() {
+            panic!("the daemon is not ready: {:?}", inside.end());
+        }
+        inside
+    }
+
+    /// A client with a time-out.
+    ///
+    /// # Panics
+    /// Where the daemon does not accept.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        let client = Client::connect(&self.socket).expect("the daemon accepts");
+        client.set_timeout(Some(DEADLINE)).expect("a time-out");
+        client
+    }
+
+    /// An orderly stop, and how it ended.
+    ///
+    /// # Errors
+    /// Why the daemon had to end.
+    ///
+    /// # Panics
+    /// Where the daemon did.
+    pub fn end(mut self) -> Result<()> {
+        self.stopped().expect("a thread to wait for").expect("the daemon's thread")
+    }
+
+    fn stopped(&mut self) -> Option<std::thread::Result<Result<()>>> {
+        _ = self.stop.try_send("the test");
+        self.thread.take().map(JoinHandle::join)
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        _ = self.stopped();
+    }
+}
