@@ -50,6 +50,27 @@ impl Stored {
         Ok(Self { json: serde_json::to_vec(message)?.into(), role: message.role, chars: message.chars() })
     }
 
+    /// Serialises `messages` into one piece of memory that they share.
+    ///
+    /// # Errors
+    /// As [`Stored::new`].
+    pub fn all(messages: &[Message]) -> serde_json::Result<Vec<Self>> {
+        let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(messages.len()));
+        for message in messages {
+            serde_json::to_writer(&mut bytes, message)?;
+            ends.push(bytes.len());
+        }
+        let bytes = Bytes::from(bytes.into_boxed_slice());
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        let parts = starts.zip(&ends).zip(messages);
+        let stored = |((start, end), of): ((usize, &usize), &Message)| Self {
+            json: bytes.slice(start..*end),
+            role: of.role,
+            chars: of.chars(),
+        };
+        Ok(parts.map(stored).collect())
+    }
+
     /// Takes the bytes of one message, which must be on one line.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use chorus_proto::Client;
 use chorus_proto::methods::context::{Append, AppendParams, History, HistoryParams};
 use chorus_tests::chat::Chat as _;
 use chorus_tests::many::agents;
-use chorus_tests::measure::{Ratio, median, report, time, undisturbed};
+use chorus_tests::measure::{Ratio, median, report, time};
 use chorus_tests::wait::pass;
 use chorus_tests::{Daemon, home};
 
@@ -46,7 +46,7 @@ fn main() {
         }
     });
     daemon.kill9();
-    undisturbed();
+    // Not under a scheduler of its own: what is measured is how the daemon shares the machine with itself.
     // A timeout that is shorter now: each context has just this left, all of them from the same moment on.
     let daemon = Daemon::start_with(&home, "[defaults]\nidle_timeout = \"4s\"\n");
     let stop = AtomicBool::new(false);

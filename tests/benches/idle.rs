@@ -30,7 +30,16 @@ fn main() {
         text += messages.iter().map(|message| message.content.len()).sum::<usize>();
         client.append_all(&format!("agent-{n}"), messages);
     }
-    let before = cpu_time(daemon.pid);
+    // The scan that follows a start looks at every agent.
+    let mut before = cpu_time(daemon.pid);
+    loop {
+        pass(Duration::from_secs(1));
+        let now = cpu_time(daemon.pid);
+        if now == before {
+            break;
+        }
+        before = now;
+    }
     pass(WATCHED);
     let used = cpu_time(daemon.pid) - before;
     let (rss, text) = (daemon.rss() as f64 / MEGABYTE, text as f64 / MEGABYTE);

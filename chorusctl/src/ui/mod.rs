@@ -11,6 +11,7 @@ pub mod terminal;
 pub mod text;
 pub mod time;
 pub mod words;
+mod zone;
 
 pub use notes::Notes;
 pub use out::Out;

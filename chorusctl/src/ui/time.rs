@@ -6,6 +6,8 @@ use std::cell::OnceCell;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use super::zone;
+
 /// The present, and the time zone once it is needed.
 #[derive(Debug)]
 pub struct Clock {
@@ -46,7 +48,7 @@ impl Clock {
     }
 
     fn format(&self, time: Timestamp, format: &str) -> String {
-        let zone = self.zone.get_or_init(TimeZone::system);
+        let zone = self.zone.get_or_init(zone::local);
         time.to_zoned(zone.clone()).strftime(format).to_string()
     }
 

@@ -17,12 +17,13 @@ use super::registry::Registry;
 use super::state::State;
 use super::{Facts, load, notice, save};
 use crate::failure::{Failure, Result};
-use crate::store::journal::{self, ChangeRecord, Head, NewHead};
+use crate::store::journal::{self, ChangeRecord, Head, NewEvent, NewHead};
 
 /// A request on its way to an actor.
 #[derive(Debug)]
 pub struct Letter {
-    pub verb: Verb,
+    /// Boxed: a mailbox has room for some letters even while it is empty.
+    pub verb: Box<Verb>,
     /// Said by a caller that has taken the agent out of the directory already.
     pub facts: Option<Arc<Facts>>,
     pub reply: oneshot::Sender<Result<Answer>>,
@@ -71,7 +72,8 @@ impl Actor {
     pub async fn run(mut self, head: Option<Head>) {
         if let Some(head) = head {
             let deadline = self.registry.resumed(&head);
-            self.state = load::state(&self.registry.store, &self.registry.home, &head, deadline).await;
+            // Boxed: this task lives as long as the context, and need not be as large as reading it back.
+            self.state = Box::pin(load::state(&self.registry.store, &self.registry.home, &head, deadline)).await;
         }
         loop {
             tokio::select! {
@@ -112,15 +114,30 @@ impl Actor {
         let fresh = self.registry.store.journal.reserve();
         self.name.clone_from(&facts.name);
         let asked = Asked { id, facts, now, ticks, fresh };
-        self.step(Event::Request(Box::new(Request { asked, verb: letter.verb })));
+        self.step(Event::Request(Box::new(Request { asked, verb: *letter.verb })));
     }
 
     fn step(&mut self, event: Event) {
         let effects = self.state.handle(event);
         // Whoever hears the answer must find the numbers that go with it.
         self.registry.publish(self.agent, self.state.context());
-        for effect in effects {
+        let (news, rest): (Vec<_>, Vec<_>) = effects.into_iter().partition(|effect| matches!(effect, Effect::Tell(..)));
+        self.tell(news);
+        for effect in rest {
             self.carry_out(effect);
+        }
+    }
+
+    /// All that one step has to tell goes as one job.
+    fn tell(&self, news: Vec<Effect>) {
+        let at = self.registry.clock.now();
+        let event = |effect| match effect {
+            Effect::Tell(kind, data) => Some(NewEvent { at, kind, agent: Some(self.name.clone()), data }),
+            _ => None,
+        };
+        let events: Vec<_> = news.into_iter().filter_map(event).collect();
+        if !events.is_empty() {
+            drop(self.registry.store.journal.emit(events));
         }
     }
 
@@ -177,7 +194,7 @@ impl Actor {
             Effect::Deadline { context, deadline } => {
                 drop(store.journal.set_deadline(context, deadline.map(|deadline| deadline.at)));
             }
-            Effect::Tell(kind, data) => self.registry.tell(kind, Some(self.name.clone()), data),
+            Effect::Tell(..) => self.tell(vec![effect]),
             Effect::IdleNotice { session, written, timeout } => {
                 let (registry, name) = (self.registry.clone(), self.name.clone());
                 self.registry.spawn(async move { notice::tell(&registry, name, session, written, timeout).await });

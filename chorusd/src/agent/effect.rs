@@ -106,6 +106,9 @@ pub enum What {
 pub struct Draft {
     pub facts: Arc<Facts>,
     pub context: ContextNo,
+    /// The context ends next, so the journal need not hear that it is saved. Should a crash come between, the same is not
+    /// saved twice.
+    pub ends: bool,
     pub trigger: Trigger,
     pub description: Option<String>,
     pub tags: Vec<String>,

@@ -118,7 +118,7 @@ impl Registry {
 
     async fn send(self: &Arc<Self>, agent: Uuid, verb: Verb, facts: Option<Arc<Facts>>) -> Result<Answer> {
         let (reply, answer) = oneshot::channel();
-        let letter = Letter { verb, facts, reply };
+        let letter = Letter { verb: Box::new(verb), facts, reply };
         match self.post(agent, letter) {
             Err(TrySendError::Closed(letter)) => {
                 self.bury(agent).await?;

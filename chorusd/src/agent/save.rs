@@ -29,7 +29,9 @@ pub async fn save(store: &Arc<Store>, draft: Draft) -> Result<Session> {
     if draft.trigger != Trigger::ManualSave
         && let Some(session) = held_already(store, &draft).await?
     {
-        store.journal.saved(context, count, session.header.id).await?;
+        if !draft.ends {
+            store.journal.saved(context, count, session.header.id).await?;
+        }
         return Ok(session);
     }
     let slug = draft
@@ -38,7 +40,7 @@ pub async fn save(store: &Arc<Store>, draft: Draft) -> Result<Session> {
         .and_then(slug::of_description)
         .unwrap_or_else(|| slug::of_content(&first_content(&draft.messages)));
     let wanted = slug::session_id(draft.now, &slug);
-    let facts = draft.facts.clone();
+    let (facts, ends) = (draft.facts.clone(), draft.ends);
     let make = move |dir: &Path, session_id: &str| {
         let bytes = draft.messages.iter().map(|message| message.json().len()).sum();
         let (sha256, header) = beside(bytes, || hash(&draft.messages), || header(&draft, id, session_id));
@@ -46,7 +48,8 @@ pub async fn save(store: &Arc<Store>, draft: Draft) -> Result<Session> {
         Ok((header, written))
     };
     // The mark comes last: it must not speak of a session that was taken back.
-    write(store, &facts, wanted, make, || store.journal.saved(context, count, id)).await
+    let mark = || async move { if ends { Ok(()) } else { store.journal.saved(context, count, id).await } };
+    write(store, &facts, wanted, make, mark).await
 }
 
 /// The newest session, where it holds just these messages: a save that a crash cut short before it was noted. An

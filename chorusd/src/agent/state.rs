@@ -306,10 +306,12 @@ impl State {
         effects: &mut Vec<Effect>,
     ) {
         let Some(context) = &self.context else { return };
+        let ends = !matches!(then, Then::Answer | Then::PutAway { end: false });
         self.busy = Some(Busy::Writing { request: asked.id, then });
         effects.push(Effect::Write(Box::new(Draft {
             facts: asked.facts.clone(),
             context: context.no,
+            ends,
             trigger,
             description,
             tags,

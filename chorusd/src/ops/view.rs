@@ -19,6 +19,14 @@ use crate::store::session_files;
 /// A database that cannot be read.
 pub async fn sessions(ops: &Ops, rows: Vec<SessionRow>) -> Result<Vec<Session>> {
     let short = ops.store.catalog.short_ids(rows.iter().map(|row| row.header.id).collect()).await?;
+    listed(ops, rows, short).await
+}
+
+/// As [`sessions`], with short ids that are known already.
+///
+/// # Errors
+/// As [`sessions`].
+pub async fn listed(ops: &Ops, rows: Vec<SessionRow>, short: Vec<String>) -> Result<Vec<Session>> {
     let dirs = agent_dirs(ops, rows.iter().map(|row| row.header.agent_id)).await?;
     Ok(rows
         .into_iter()

@@ -50,6 +50,8 @@ pub fn open(path: &Path, migrations: Migrations) -> Result<Connection> {
 pub fn open_reader(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags).map_err(|e| opening(path, &e))?;
+    // 512 KiB: what is read again is in the system's cache.
+    conn.pragma_update(None, "cache_size", -512).map_err(|e| opening(path, &e))?;
     conn.busy_timeout(Duration::from_secs(5)).map_err(|e| opening(path, &e))?;
     conn.set_prepared_statement_cache_capacity(64);
     Ok(conn)

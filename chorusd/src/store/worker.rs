@@ -112,8 +112,8 @@ impl Worker {
         self.queue(Message::Job, job, |_: &T| ())
     }
 
-    /// As [`Worker::submit`], for many small jobs that check before they change anything: they go without a savepoint
-    /// each, so one that fails after a change takes its whole group with it. `then` sees the result right after the
+    /// As [`Worker::submit`], for many small jobs that check before they change anything, or only change one
+    /// thing: they go without a savepoint each, so one that fails after a change takes its whole group with it. `then` sees the result right after the
     /// commit, on the worker's thread and in the order of the jobs.
     pub fn submit_checked<T, J, A>(&self, job: J, then: A) -> impl Future<Output = Result<T>> + Send + use<T, J, A>
     where
@@ -286,7 +286,10 @@ impl Writer {
                     return Err(failure);
                 }
                 Some(_) if alone => return self.execute("ROLLBACK"),
-                Some(_) if savepoint => self.execute("ROLLBACK TO job; RELEASE job")?,
+                Some(_) if savepoint => {
+                    self.execute("ROLLBACK TO job")?;
+                    self.execute("RELEASE job")?;
+                }
                 Some(_) if self.conn.total_changes() == changes => {}
                 Some(failure) => {
                     self.execute("ROLLBACK")?;
@@ -302,7 +305,9 @@ impl Writer {
     /// Runs a step of the transaction; when it fails, the transaction is undone and the failure judged: after a failed
     /// sync nothing is known of what is on the disk, so it is the end of trust.
     fn execute(&mut self, step: &str) -> Result<()> {
-        self.conn.execute_batch(step).map_err(|e| {
+        // Prepared once: these come with every commit.
+        let done = self.conn.prepare_cached(step).and_then(|mut step| step.execute([])).map(drop);
+        done.map_err(|e| {
             let failure = Failure::from_sqlite(&e);
             if is_fatal(&e) {
                 self.broken = Some(failure.clone());

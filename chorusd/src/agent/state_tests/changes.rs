@@ -143,6 +143,7 @@ fn draft_of(bench: &Bench) -> Box<Draft> {
     Box::new(Draft {
         facts: bench.facts.clone(),
         context: context.no,
+        ends: false,
         trigger: Trigger::ManualSave,
         description: None,
         tags: Vec::new(),

@@ -26,11 +26,8 @@ pub async fn append(ops: &Ops, params: AppendParams) -> Result<AppendResult> {
     let agent = select::agent(ops, params.agent.as_deref()).await?;
     let now = ops.clock.now();
     let new_id = || Uuid::now_v7().to_string();
-    let messages = given
-        .into_iter()
-        .map(|message| Stored::new(&message.complete(new_id, now)))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|e| Failure::invalid(format!("a message cannot be kept: {e}")))?;
+    let messages: Vec<_> = given.into_iter().map(|message| message.complete(new_id, now)).collect();
+    let messages = Stored::all(&messages).map_err(|e| Failure::invalid(format!("a message cannot be kept: {e}")))?;
     // What comes in in one frame must go out in one, with what the answer has around it.
     let most = Room::of(ops.config.max_frame).message;
     if let Some(long) = messages.iter().find(|message| message.json().len() > most) {

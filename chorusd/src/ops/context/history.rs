@@ -35,9 +35,14 @@ pub async fn history(ops: &Ops, params: HistoryParams) -> Result<HistoryResult> 
     let since = params.since.as_deref().map(|text| since(text, ops.clock.now())).transpose()?;
     let offset = (page - 1).saturating_mul(limit);
     let listing = Listing { agent, since, tag: params.tag, offset, limit };
-    let (rows, total) = ops.store.catalog.sessions(listing).await?;
+    let (rows, short, total) = ops.store.catalog.history(listing).await?;
     ops.shown.remember(agent, offset.saturating_add(1), rows.iter().map(|row| row.header.id).collect());
-    Ok(HistoryResult { sessions: view::sessions(ops, rows).await?, total, page, pages: total.div_ceil(limit).max(1) })
+    Ok(HistoryResult {
+        sessions: view::listed(ops, rows, short).await?,
+        total,
+        page,
+        pages: total.div_ceil(limit).max(1),
+    })
 }
 
 /// Reads `7d`, `1h30m`, a date (its beginning, local time) or a time.

@@ -112,6 +112,20 @@ impl Catalog {
         self.reader.submit(move |conn| Ok((page(conn, &listing)?, total(conn, &listing)?))).await
     }
 
+    /// As [`Catalog::sessions`], with the short id of each, in one go.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn history(&self, listing: Listing) -> Result<(Vec<SessionRow>, Vec<String>, u64)> {
+        self.reader
+            .submit(move |conn| {
+                let rows = page(conn, &listing)?;
+                let ids: Vec<Uuid> = rows.iter().map(|row| row.header.id).collect();
+                Ok((rows, short_ids(conn, &ids)?, total(conn, &listing)?))
+            })
+            .await
+    }
+
     /// The `n`th newest session of `agent`, counted from 0.
     ///
     /// # Errors
@@ -231,27 +245,25 @@ impl Catalog {
     /// # Errors
     /// A database that cannot be read.
     pub async fn short_ids(&self, ids: Vec<Uuid>) -> Result<Vec<String>> {
-        self.reader
-            .submit(move |conn| {
-                let mut before =
-                    conn.prepare_cached("SELECT id FROM sessions WHERE id < ?1 ORDER BY id DESC LIMIT 1")?;
-                let mut after = conn.prepare_cached("SELECT id FROM sessions WHERE id > ?1 ORDER BY id LIMIT 1")?;
-                ids.iter()
-                    .map(|id| {
-                        let mut digits = 8;
-                        for neighbour in [&mut before, &mut after] {
-                            let other: Option<[u8; 16]> =
-                                neighbour.query_row([id.as_bytes()], |row| row.get(0)).optional()?;
-                            if let Some(other) = other {
-                                digits = digits.max(alike(*id, Uuid::from_bytes(other)) + 1);
-                            }
-                        }
-                        Ok(first_digits(*id, digits))
-                    })
-                    .collect()
-            })
-            .await
+        self.reader.submit(move |conn| short_ids(conn, &ids)).await
     }
+}
+
+fn short_ids(conn: &Connection, ids: &[Uuid]) -> Result<Vec<String>> {
+    let mut before = conn.prepare_cached("SELECT id FROM sessions WHERE id < ?1 ORDER BY id DESC LIMIT 1")?;
+    let mut after = conn.prepare_cached("SELECT id FROM sessions WHERE id > ?1 ORDER BY id LIMIT 1")?;
+    ids.iter()
+        .map(|id| {
+            let mut digits = 8;
+            for neighbour in [&mut before, &mut after] {
+                let other: Option<[u8; 16]> = neighbour.query_row([id.as_bytes()], |row| row.get(0)).optional()?;
+                if let Some(other) = other {
+                    digits = digits.max(alike(*id, Uuid::from_bytes(other)) + 1);
+                }
+            }
+            Ok(first_digits(*id, digits))
+        })
+        .collect()
 }
 
 fn delete_own(conn: &Connection, session: &SessionHeader) -> Result<()> {

@@ -172,11 +172,12 @@ impl Journal {
         messages: u64,
         session: Uuid,
     ) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| {
+        let mark = move |conn: &Connection| {
             conn.prepare_cached("UPDATE contexts SET saved_messages = ?2, saved_session = ?3 WHERE id = ?1")?
                 .execute(params![context.0, messages, session.as_bytes()])?;
             Ok(())
-        })
+        };
+        self.writer.submit_checked(mark, |()| ())
     }
 
     /// Moves the deadline of a context.
@@ -185,16 +186,17 @@ impl Journal {
         context: ContextNo,
         deadline: Option<Timestamp>,
     ) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| {
+        let mark = move |conn: &Connection| {
             conn.prepare_cached("UPDATE contexts SET idle_deadline_at = ?2 WHERE id = ?1")?
                 .execute(params![context.0, deadline.map(to_nanos)])?;
             Ok(())
-        })
+        };
+        self.writer.submit_checked(mark, |()| ())
     }
 
     /// Ends a context. Its records are trimmed by [`Journal::trim`].
     pub fn end(&self, context: ContextNo) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| chain::end(conn, context))
+        self.writer.submit_checked(move |conn| chain::end(conn, context), |()| ())
     }
 
     /// Ends `old` and begins a context that holds the first `messages` messages of `session`, as a reference.
@@ -275,7 +277,7 @@ impl Journal {
     /// # Errors
     /// A database that cannot be written.
     pub async fn trim(&self, context: ContextNo) -> Result<()> {
-        while self.writer.submit(move |conn| chain::trim(conn, context, TRIM)).await? {}
+        while self.writer.submit_checked(move |conn| chain::trim(conn, context, TRIM), |_| ()).await? {}
         Ok(())
     }
 
@@ -326,7 +328,7 @@ impl Journal {
 
     /// Goes through the writer like any commit and changes nothing: answered, the writer is alive.
     pub fn pulse(&self) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(|_| Ok(()))
+        self.writer.submit_checked(|_| Ok(()), |()| ())
     }
 
     /// Brings everything to the disk, where commits do not do so themselves.
