@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use chorus_proto::{Message, Role, ToolCall};
+use chorus_proto::{Message, NewMessage, Role, ToolCall};
 
 /// The result of a call that has none.
 pub const INTERRUPTED: &str = "interrupted, outcome unknown";
@@ -165,22 +165,8 @@ fn rename(calls: &mut [ToolCall]) -> bool {
 
 /// A user's message that says `text`, with the id and time of `of`.
 fn spoken(of: &Message, text: &str) -> Message {
-    Message {
-        id: of.id.clone(),
-        role: Role::User,
-        content: text.to_owned(),
-        timestamp: of.timestamp,
-        tool_calls: Vec::new(),
-        tool_call_id: None,
-        is_error: false,
-        name: None,
-        author: None,
-        source: None,
-        attachments: of.attachments.clone(),
-        usage: None,
-        generated: true,
-        provider: None,
-    }
+    let said = NewMessage::text(Role::User, text).complete(|| of.id.clone(), of.timestamp);
+    Message { attachments: of.attachments.clone(), generated: true, ..said }
 }
 
 fn quoted(message: &Message, lead: &str) -> Message {
