@@ -6,7 +6,7 @@ use chorus_tests::chat::Chat as _;
 use chorus_tests::process::is_running;
 use chorus_tests::rng::Rng;
 use chorus_tests::strace::{CHANGES, Point, Strace, permitted, points, threads, wait_until_quiet};
-use chorus_tests::{Daemon, Home};
+use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 
 use super::state::{State, assert_catalog_fits_files, assert_databases_whole};
 use super::verbs::{Verb, copy, prepared};
@@ -70,6 +70,9 @@ fn kill_at(template: &Home, verb: Verb, point: &Point, before: &State, bystander
     let at = format!("{verb:?} killed at {point:?}");
     let again = Daemon::start(&home);
     let mut client = again.client();
+    // A stop that was cut short is made good by the next start.
+    let cut_short = home.path.join("run/stopping");
+    wait_until("what the stop left to be saved", DEADLINE, || (!cut_short.exists()).then_some(()));
     assert_catalog_fits_files(&again, &home, "a");
     let found = State::of(&mut client, "a");
     let mut allowed = verb.states(before);
