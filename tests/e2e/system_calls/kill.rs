@@ -29,7 +29,7 @@ enum Outcome {
 fn count(home: &Home, verb: Verb) -> Vec<Point> {
     let mut daemon = Daemon::start(home);
     let mut client = daemon.client();
-    client.set_timeout(Some(chorus_tests::DEADLINE)).expect("a time-out");
+    client.set_timeout(Some(DEADLINE)).expect("a time-out");
     wait_until_quiet(daemon.pid);
     let threads = threads(daemon.pid);
     let trace = format!("trace={CHANGES}");
