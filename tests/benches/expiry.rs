@@ -8,8 +8,7 @@ use chorus_proto::methods::context::{Append, AppendParams, History, HistoryParam
 use chorus_tests::chat::Chat as _;
 use chorus_tests::many::agents;
 use chorus_tests::measure::{Ratio, median, report, time};
-use chorus_tests::wait::pass;
-use chorus_tests::{Daemon, home};
+use chorus_tests::{DEADLINE, Daemon, home, wait_until};
 
 const CONTEXTS: usize = 10_000;
 const CLIENTS: usize = 16;
@@ -72,18 +71,19 @@ fn main() {
 /// When the first context was saved, and when all were.
 fn watch(client: &mut Client) -> (Instant, Instant) {
     let params = HistoryParams { all_agents: true, limit: Some(1), ..HistoryParams::default() };
-    let mut first = None;
-    loop {
+    let (mut first, mut asked) = (None, Instant::now());
+    let ended = wait_until("every context to be saved", DEADLINE * 4, || {
+        // Often enough to be right within a hundredth, and no load.
+        if asked.elapsed() < Duration::from_millis(20) {
+            return None;
+        }
+        asked = Instant::now();
         let total = client.call::<History>(&params).expect("a page").total;
         if total > 0 {
             first.get_or_insert_with(Instant::now);
         }
-        if let (Some(first), true) = (first, total >= CONTEXTS as u64) {
-            let now = Instant::now();
-            assert_eq!(client.history("agent-1").len(), 1);
-            return (first, now);
-        }
-        // Often enough to be right within a hundredth, and no load.
-        pass(Duration::from_millis(20));
-    }
+        (total >= CONTEXTS as u64).then(Instant::now)
+    });
+    assert_eq!(client.history("agent-1").len(), 1);
+    (first.expect("a first one"), ended)
 }

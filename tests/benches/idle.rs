@@ -1,14 +1,13 @@
 //! A daemon with 10,000 agents, 1,000 of them with a live context, that nobody talks to: memory and processor time.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chorus_proto::{NewMessage, Role};
 use chorus_tests::chat::Chat as _;
 use chorus_tests::many::agents;
 use chorus_tests::measure::report;
 use chorus_tests::process::cpu_time;
-use chorus_tests::wait::pass;
-use chorus_tests::{Daemon, home};
+use chorus_tests::{DEADLINE, Daemon, home, wait_until};
 
 const AGENTS: usize = 10_000;
 const LIVE: usize = 1000;
@@ -31,16 +30,16 @@ fn main() {
         client.append_all(&format!("agent-{n}"), messages);
     }
     // The scan that follows a start looks at every agent.
-    let mut before = cpu_time(daemon.pid);
-    loop {
-        pass(Duration::from_secs(1));
+    let (mut before, mut calm) = (cpu_time(daemon.pid), Instant::now());
+    wait_until("a calm second", DEADLINE * 4, || {
         let now = cpu_time(daemon.pid);
-        if now == before {
-            break;
+        if now != before {
+            (before, calm) = (now, Instant::now());
         }
-        before = now;
-    }
-    pass(WATCHED);
+        (calm.elapsed() >= Duration::from_secs(1)).then_some(())
+    });
+    let begun = Instant::now();
+    wait_until("the watched time to end", WATCHED * 2, || (begun.elapsed() >= WATCHED).then_some(()));
     let used = cpu_time(daemon.pid) - before;
     let (rss, text) = (daemon.rss() as f64 / MEGABYTE, text as f64 / MEGABYTE);
     let verdict = |met: bool| if met { "met" } else { "MISSED" };

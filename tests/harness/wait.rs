@@ -24,8 +24,3 @@ pub fn wait_until<T>(what: &str, deadline: Duration, mut condition: impl FnMut()
 fn pause() {
     std::thread::sleep(Duration::from_millis(2));
 }
-
-/// Lets time pass, for a bench that measures what happens meanwhile. No test waits like that.
-pub fn pass(time: Duration) {
-    std::thread::sleep(time);
-}

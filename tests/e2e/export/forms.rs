@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use chorus_proto::{Message, NewMessage, Role};
-use chorus_tests::Daemon;
+use chorus_proto::{Message, NewMessage, Role, Session};
 use chorus_tests::chat::Chat as _;
 use chorus_tests::ctl::chorusctl;
+use chorus_tests::{Daemon, Home};
 
 use crate::home;
 
@@ -19,14 +19,20 @@ fn talk() -> Vec<NewMessage> {
     vec![NewMessage::text(Role::User, "Look at a.py, please."), read(&call), read(result)]
 }
 
-#[test]
-fn json_is_the_file_itself() {
-    let home = home();
-    let daemon = Daemon::start(&home);
+/// A daemon whose agent `a` has had the talk and saved it.
+fn talked(home: &Home) -> (Daemon, Session) {
+    let daemon = Daemon::start(home);
     let mut client = daemon.client();
     client.init("a");
     client.append_all("a", talk());
     let saved = client.save("a", "A look");
+    (daemon, saved)
+}
+
+#[test]
+fn json_is_the_file_itself() {
+    let home = home();
+    let (_daemon, saved) = talked(&home);
     let file = fs::read_to_string(&saved.file_path).expect("the file");
     assert_eq!(chorusctl(&home, ["session", "export", "latest"]).ok(), file);
     let copy = home.outside().join("copy.json");
@@ -40,11 +46,7 @@ fn json_is_the_file_itself() {
 #[test]
 fn what_is_not_as_chorus_writes_it_is_written_anew() {
     let home = home();
-    let daemon = Daemon::start(&home);
-    let mut client = daemon.client();
-    client.init("a");
-    client.append_all("a", talk());
-    let saved = client.save("a", "A look");
+    let (_daemon, saved) = talked(&home);
     let file = fs::read_to_string(&saved.file_path).expect("the file");
     let value: serde_json::Value = serde_json::from_str(&file).expect("JSON");
     fs::write(&saved.file_path, serde_json::to_string_pretty(&value).expect("JSON")).expect("reformatted");
@@ -56,11 +58,7 @@ fn what_is_not_as_chorus_writes_it_is_written_anew() {
 #[test]
 fn jsonl_is_a_message_a_line() {
     let home = home();
-    let daemon = Daemon::start(&home);
-    let mut client = daemon.client();
-    client.init("a");
-    client.append_all("a", talk());
-    client.save("a", "A look");
+    let (_daemon, _) = talked(&home);
     let lines = chorusctl(&home, ["session", "export", "latest", "--as", "jsonl"]).ok();
     let read: Vec<Message> = lines.lines().map(|line| serde_json::from_str(line).expect("a message")).collect();
     let texts: Vec<_> = read.iter().map(|message| &*message.content).collect();
@@ -71,11 +69,7 @@ fn jsonl_is_a_message_a_line() {
 #[test]
 fn markdown_is_for_reading() {
     let home = home();
-    let daemon = Daemon::start(&home);
-    let mut client = daemon.client();
-    client.init("a");
-    client.append_all("a", talk());
-    let saved = client.save("a", "A look");
+    let (_daemon, saved) = talked(&home);
     let text = chorusctl(&home, ["session", "export", "latest", "--as", "md"]).ok();
     for due in [
         "\n# A look\n",

@@ -12,6 +12,13 @@ use crate::ui::safe;
 /// `chorusctl context history --tag TAG` finds it by them.
 #[derive(Debug, clap::Args)]
 pub struct Args {
+    #[command(flatten)]
+    named: Named,
+}
+
+/// A session and tags.
+#[derive(Debug, clap::Args)]
+pub struct Named {
     /// The session
     session: String,
     /// The tags
@@ -19,13 +26,20 @@ pub struct Args {
     tags: Vec<String>,
 }
 
+impl Named {
+    /// As the daemon is asked.
+    #[must_use]
+    pub fn params(self, app: &App) -> TagParams {
+        TagParams { agent: app.agent(), session: self.session, own: app.global.agent.is_none(), tag: self.tags }
+    }
+}
+
 /// Tags it.
 ///
 /// # Errors
 /// Why it has no tag.
 pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
-    let params =
-        TagParams { agent: app.agent(), session: args.session, own: app.global.agent.is_none(), tag: args.tags };
+    let params = args.named.params(app);
     app.answer::<Tag>(&params, told)
 }
 
