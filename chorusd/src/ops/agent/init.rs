@@ -131,9 +131,8 @@ async fn create(ops: &Ops, target: PathBuf, name: &str, overrides: Map<String, V
             move_dir(&staging, &target).map_err(|e| failed(&e))?;
             Ok(Made { config, stamp, undo: Undo { before: None, made: vec![target] } })
         })();
-        if made.is_err() {
-            let _ = std::fs::remove_dir_all(&staging);
-        }
+        // Whether it was made or not: the sweep before it may have had no descriptor to look with.
+        scan::sweep(&agents);
         made
     })
     .await
