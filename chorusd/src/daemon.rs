@@ -16,8 +16,8 @@ use uuid::Uuid;
 
 use crate::agent::directory::Directory;
 use crate::agent::event::Verb;
-use crate::agent::idle;
 use crate::agent::registry::Registry;
+use crate::agent::{idle, rest};
 use crate::clock::Clock;
 use crate::config::agent::AgentConfig;
 use crate::config::{self, Config, DurabilityMode};
@@ -25,6 +25,7 @@ use crate::failure::{Failure, Result};
 use crate::lifecycle::{
     detach, home, leftover, lock::InstanceLock, log, passed::Passed, service, signals, signals::Stops, socket,
 };
+use crate::memory;
 use crate::ops::agent::use_::CHOSEN;
 use crate::ops::{self, Ops};
 use crate::server::Server;
@@ -218,6 +219,7 @@ impl Daemon {
             self.tasks.spawn(service::feed(limit, move || ops.store.journal.pulse()));
         }
         self.tasks.spawn(idle::run(self.ops.registry.clone(), stop.clone()));
+        self.tasks.spawn(rest::run(self.ops.registry.clone(), stop.clone()));
         self.tasks.spawn(maintain(self.ops.clone()));
         tokio::select! {
             Some(signal) = stops.recv() => tracing::info!(signal, "stopping"),
@@ -336,6 +338,7 @@ async fn maintain(ops: Arc<Ops>) {
     for entry in ops.directory.all() {
         ops::scan::if_possible(&ops, &entry.facts).await;
     }
+    memory::give_back();
     // After the scan: it finds what the stop wrote and did not come to list.
     if leftover::is_there(&ops.home) {
         tracing::info!("the last stop did not save everything");

@@ -4,15 +4,15 @@ use std::path::PathBuf;
 use std::sync::mpsc as blocking;
 use std::thread::JoinHandle;
 
-use chorus_proto::Client;
 use chorus_proto::paths::Places;
+use chorus_proto::{Client, ErrorKind};
 use chorusd::daemon;
 use chorusd::failure::Result;
 use tokio::sync::mpsc;
 
 use crate::clock::Hands;
 use crate::home::Home;
-use crate::wait::DEADLINE;
+use crate::wait::{DEADLINE, wait_until};
 
 /// Dropping it stops it in order.
 #[derive(Debug)]
@@ -23,12 +23,21 @@ pub struct Inside {
 }
 
 impl Inside {
-    /// Starts it by `hands` and waits until it takes connections.
+    /// Starts it by `hands` and waits until it takes connections. The lock of one that has ended may be held for a moment:
+    /// by a process that another test has forked and that has not begun its program yet.
     ///
     /// # Panics
     /// Where it does not become ready.
     #[must_use]
     pub fn start(home: &Home, hands: &Hands) -> Self {
+        wait_until("the lock of the home to be free", DEADLINE, || match Self::try_start(home, hands) {
+            Ok(inside) => Some(inside),
+            Err(failure) if failure.kind == ErrorKind::AlreadyExists => None,
+            Err(failure) => panic!("the daemon is not ready: {failure:?}"),
+        })
+    }
+
+    fn try_start(home: &Home, hands: &Hands) -> Result<Self> {
         let places = Places { home: home.path.clone(), socket: home.socket(), config: home.path.join("config.toml") };
         let (stop, stops) = mpsc::channel(2);
         let (say, ready) = blocking::sync_channel(1);
@@ -41,9 +50,10 @@ impl Inside {
         let started = ready.recv_timeout(DEADLINE);
         let inside = Self { socket: home.socket(), stop, thread: Some(thread) };
         if started.is_err() {
-            panic!("the daemon is not ready: {:?}", inside.end());
+            inside.end()?;
+            panic!("the daemon ended before it was ready");
         }
-        inside
+        Ok(inside)
     }
 
     /// A client with a time-out.

@@ -14,8 +14,10 @@ use uuid::Uuid;
 use super::effect::{Append, Beginning, Change, Effect, What};
 use super::event::{Asked, Event, Journalled, Reply, Request, RequestId, Verb};
 use super::registry::Registry;
+use super::rest::{self, UNTOUCHED};
 use super::state::State;
 use super::{Facts, load, notice, save};
+use crate::clock::Ticks;
 use crate::failure::{Failure, Result};
 use crate::store::journal::{self, ChangeRecord, Head, NewEvent, NewHead};
 
@@ -47,6 +49,10 @@ pub struct Actor {
     registry: Arc<Registry>,
     replies: HashMap<RequestId, oneshot::Sender<Result<Answer>>>,
     next_request: RequestId,
+    /// When the last request came.
+    touched: Ticks,
+    /// It leaves memory as soon as nothing is under way, unless a request comes first.
+    rests: bool,
     /// Appends under way, in order.
     appends: FuturesOrdered<BoxFuture<'static, Event>>,
     /// Everything else under way.
@@ -63,6 +69,8 @@ impl Actor {
             registry,
             replies: HashMap::new(),
             next_request: 0,
+            touched: Ticks(0),
+            rests: false,
             appends: FuturesOrdered::new(),
             work: FuturesUnordered::new(),
         }
@@ -70,6 +78,8 @@ impl Actor {
 
     /// Runs until the agent has nothing going on. `head`: the context to read back first.
     pub async fn run(mut self, head: Option<Head>) {
+        self.touched = self.registry.clock.ticks();
+        self.registry.untouched.set(self.agent, Some(self.touched.after(UNTOUCHED)));
         if let Some(head) = head {
             let deadline = self.registry.resumed(&head);
             // Boxed: this task lives as long as the context, and need not be as large as reading it back.
@@ -90,7 +100,8 @@ impl Actor {
                 self.registry.retire(self.agent, &self.mailbox)
             } else {
                 // What was in the way may be gone at the next request, which reads the context back anew.
-                self.state.is_broken() && self.registry.step_back(self.agent, &self.mailbox)
+                let steps_back = self.state.is_broken() || (self.rests && self.state.is_at_rest());
+                steps_back && self.registry.step_back(self.agent, &self.mailbox)
             };
             if retired {
                 return;
@@ -99,6 +110,16 @@ impl Actor {
     }
 
     fn take(&mut self, letter: Letter) {
+        let ticks = self.registry.clock.ticks();
+        if matches!(*letter.verb, Verb::Rest) {
+            self.rest(ticks);
+            let _ = letter.reply.send(Ok(Answer { reply: Reply::Done, hold: None }));
+            return;
+        }
+        self.touched = ticks;
+        if std::mem::take(&mut self.rests) {
+            self.registry.untouched.set(self.agent, Some(ticks.after(UNTOUCHED)));
+        }
         let Some(facts) = letter.facts.or_else(|| self.registry.directory.by_id(self.agent).map(|e| e.facts.clone()))
         else {
             let _ = letter.reply.send(Err(Failure::new(
@@ -110,11 +131,20 @@ impl Actor {
         let id = self.next_request;
         self.next_request += 1;
         self.replies.insert(id, letter.reply);
-        let (now, ticks) = (self.registry.clock.now(), self.registry.clock.ticks());
+        let now = self.registry.clock.now();
         let fresh = self.registry.store.journal.reserve();
         self.name.clone_from(&facts.name);
         let asked = Asked { id, facts, now, ticks, fresh };
         self.step(Event::Request(Box::new(Request { asked, verb: *letter.verb })));
+    }
+
+    /// Steps back soon, or where somebody came meanwhile, is asked again.
+    fn rest(&mut self, now: Ticks) {
+        let due = self.touched.after(UNTOUCHED);
+        self.rests = due <= now && self.state.context().is_some_and(rest::may);
+        if due > now {
+            self.registry.untouched.set(self.agent, Some(due));
+        }
     }
 
     fn step(&mut self, event: Event) {

@@ -63,6 +63,8 @@ pub enum Verb {
     Unrewind,
     /// Stops referring to this session, and no longer counts as saved in it: it is about to go.
     Materialise(Uuid),
+    /// Leaves memory, if nobody has asked anything for a while; the actor sees to it.
+    Rest,
     /// Keeps everything else out until the reply is dropped.
     Hold,
 }

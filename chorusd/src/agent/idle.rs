@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::event::Verb;
 use super::registry::Registry;
-use crate::clock::Ticks;
+use crate::clock::{Clock, Ticks};
 
 /// Contexts that are put away at once.
-const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 384;
 
 /// A context that could not be put away is tried again after this.
 pub const RETRY: Duration = Duration::from_secs(60);
@@ -23,7 +23,7 @@ pub const RETRY: Duration = Duration::from_secs(60);
 /// After a start, a context has at least this left, or its whole timeout where that is less.
 pub const GRACE: Duration = Duration::from_secs(60);
 
-/// The deadlines of all live contexts.
+/// A deadline for each agent that has one.
 #[derive(Debug, Default)]
 pub struct IdleTimers {
     inner: Mutex<Inner>,
@@ -120,34 +120,42 @@ impl IdleTimers {
     fn next(&self) -> Option<Ticks> {
         self.inner().queue.first().map(|(rings, _)| *rings)
     }
-}
 
-/// Puts contexts away as they fall due, until `stop`.
-pub async fn run(registry: Arc<Registry>, stop: CancellationToken) {
-    loop {
-        let due = registry.idle.ring(registry.clock.ticks());
-        if !due.is_empty() {
-            let registry = registry.clone();
-            // Beside the loop: a slow disk delays these, not the next ones.
-            tokio::spawn(async move {
-                let registry = &registry;
-                futures_util::stream::iter(due)
-                    .for_each_concurrent(AT_ONCE, |(agent, due)| put_away(registry, agent, due))
-                    .await;
-            });
-            continue;
-        }
-        let next = registry.idle.next();
+    /// Waits until a timer may ring.
+    pub async fn wait(&self, clock: &Clock) {
         let sleep = async {
-            match next {
-                Some(at) => registry.clock.sleep_until(at).await,
+            match self.next() {
+                Some(at) => clock.sleep_until(at).await,
                 None => std::future::pending().await,
             }
         };
         tokio::select! {
-            () = stop.cancelled() => return,
-            () = registry.idle.changed.notified() => {}
+            () = self.changed.notified() => {}
             () = sleep => {}
+        }
+    }
+}
+
+/// Puts contexts away as they fall due, until `stop`.
+pub async fn run(registry: Arc<Registry>, stop: CancellationToken) {
+    let permits = Arc::new(Semaphore::new(AT_ONCE));
+    loop {
+        let due = registry.idle.ring(registry.clock.ticks());
+        if !due.is_empty() {
+            let (registry, permits) = (registry.clone(), permits.clone());
+            // Beside the loop: those that ring next hold nothing up, and wait for a permit of all.
+            tokio::spawn(async move {
+                let put_away = async |(agent, due)| {
+                    let _permit = permits.acquire().await;
+                    put_away(&registry, agent, due).await;
+                };
+                futures_util::stream::iter(due).for_each_concurrent(AT_ONCE, put_away).await;
+            });
+            continue;
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = registry.idle.wait(&registry.clock) => {}
         }
     }
 }

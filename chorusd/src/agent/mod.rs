@@ -14,6 +14,7 @@ mod idle_tests;
 mod load;
 mod notice;
 pub mod registry;
+pub mod rest;
 pub mod save;
 pub mod state;
 #[cfg(test)]

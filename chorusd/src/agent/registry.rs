@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use chorus_proto::{ContextInfo, EventType};
+use chorus_proto::{ContextInfo, ErrorKind, EventType};
 use serde_json::Value;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
@@ -27,6 +27,9 @@ use crate::store::journal::{Head, NewEvent};
 /// Requests that may wait for one agent; more are `busy`.
 const MAILBOX: usize = 256;
 
+/// Ended contexts that are trimmed at a time.
+const TRIMS: usize = 4;
+
 /// All active agents.
 pub struct Registry {
     pub store: Arc<Store>,
@@ -34,6 +37,9 @@ pub struct Registry {
     pub clock: Clock,
     pub home: PathBuf,
     pub idle: IdleTimers,
+    /// When contexts that nobody touches leave memory.
+    pub untouched: IdleTimers,
+    trims: Semaphore,
     tasks: TaskTracker,
     inner: Mutex<Inner>,
 }
@@ -64,7 +70,17 @@ impl Registry {
     ) -> Arc<Self> {
         let live = heads.into_iter().map(|head| (head.agent, head)).collect();
         let inner = Mutex::new(Inner { actors: HashMap::new(), live });
-        Arc::new(Self { store, directory, clock, home, idle: IdleTimers::default(), tasks, inner })
+        Arc::new(Self {
+            trims: Semaphore::new(TRIMS),
+            store,
+            directory,
+            clock,
+            home,
+            idle: IdleTimers::default(),
+            untouched: IdleTimers::default(),
+            tasks,
+            inner,
+        })
     }
 
     /// Sets the timers of the contexts that a start found: each has at least its grace left.
@@ -173,13 +189,18 @@ impl Registry {
         inner.actors.remove(&agent);
         inner.live.remove(&agent);
         self.idle.set(agent, None);
+        self.untouched.set(agent, None);
         true
     }
 
     /// Lets an actor go whose context stays live; false when a request has come meanwhile.
     pub(super) fn step_back(&self, agent: Uuid, mailbox: &mpsc::Receiver<Letter>) -> bool {
         let mut inner = self.inner();
-        mailbox.is_empty() && inner.actors.remove(&agent).is_some()
+        let gone = mailbox.is_empty() && inner.actors.remove(&agent).is_some();
+        if gone {
+            self.untouched.set(agent, None);
+        }
+        gone
     }
 
     /// Notes an agent's context in numbers.
@@ -198,9 +219,14 @@ impl Registry {
 
     /// Trims what an ended context left in the journal, in the background.
     pub(super) fn trim(self: &Arc<Self>, context: ContextNo) {
-        let store = self.store.clone();
+        let registry = self.clone();
         self.tasks.spawn(async move {
-            if let Err(failure) = store.journal.trim(context).await {
+            // A few at a time: appends need not wait for the trimming of thousands.
+            let _turn = registry.trims.acquire().await;
+            let store = &registry.store;
+            if let Err(failure) = store.journal.trim(context).await
+                && failure.kind != ErrorKind::Stopping
+            {
                 tracing::warn!(%failure, "cannot trim the journal; the next start does it");
             }
         });
@@ -279,8 +305,15 @@ fn head(agent: Uuid, context: &Context) -> Head {
 mod tests {
     use chorus_proto::{NewMessage, Role};
 
+    use std::path::Path;
+    use std::sync::atomic::{AtomicI64, Ordering};
+
+    use futures_util::future::BoxFuture;
+
     use super::*;
     use crate::agent::event::Reply;
+    use crate::agent::rest::UNTOUCHED;
+    use crate::clock::{Ticks, Time};
     use crate::message::Stored;
     use crate::store::Durability;
 
@@ -293,16 +326,64 @@ mod tests {
         }
     }
 
+    /// A registry in `home`, and an agent.
+    fn registry(home: &Path, clock: Clock) -> (Arc<Registry>, Arc<Facts>) {
+        std::fs::create_dir(home.join(crate::store::DB)).unwrap();
+        let on_fatal: crate::store::OnFatal = Arc::new(|failure| panic!("{failure}"));
+        let store = Arc::new(Store::open(home, Durability::Always, &on_fatal).unwrap());
+        let (id, dir) = (Uuid::new_v4(), home.to_owned());
+        let registry = Registry::new(store, Arc::default(), clock, dir.clone(), TaskTracker::new(), Vec::new());
+        (registry, Arc::new(Facts { id, name: "a".into(), dir, model: None, idle_timeout: None }))
+    }
+
+    /// A clock that says what it is told.
+    struct Told(Arc<AtomicI64>);
+
+    impl Time for Told {
+        fn now(&self) -> jiff::Timestamp {
+            jiff::Timestamp::UNIX_EPOCH
+        }
+
+        fn ticks(&self) -> Ticks {
+            Ticks(self.0.load(Ordering::Relaxed))
+        }
+
+        fn sleep_until(&self, _: Ticks) -> BoxFuture<'_, ()> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_context_left_alone_leaves_memory_and_comes_back() {
+        let home = tempfile::tempdir().unwrap();
+        let time = Arc::new(AtomicI64::new(0));
+        let (registry, facts) = registry(home.path(), Clock::new(Told(time.clone())));
+        let rest = async || {
+            let answer = registry.ask(facts.id, Verb::Rest).await;
+            assert!(matches!(answer.unwrap().reply, Reply::Done));
+            // The actor answers, and then goes.
+            tokio::task::yield_now().await;
+            !registry.inner().actors.contains_key(&facts.id)
+        };
+        assert_eq!(append(&registry, &facts, "one").await, Ok(1));
+        assert!(!rest().await);
+        let later = i64::try_from(UNTOUCHED.as_nanos()).unwrap();
+        time.store(later - 1, Ordering::Relaxed);
+        assert!(!rest().await);
+        assert_eq!(append(&registry, &facts, "two").await, Ok(2));
+        time.store(later * 2 - 2, Ordering::Relaxed);
+        assert!(!rest().await, "it was touched meanwhile");
+        time.store(later * 2 - 1, Ordering::Relaxed);
+        assert!(rest().await);
+        assert_eq!(registry.info(facts.id).unwrap().messages, 2);
+        assert_eq!(append(&registry, &facts, "three").await, Ok(3));
+    }
+
     #[tokio::test]
     async fn an_agent_whose_task_has_died_goes_on_from_the_journal() {
         let home = tempfile::tempdir().unwrap();
-        std::fs::create_dir(home.path().join(crate::store::DB)).unwrap();
-        let on_fatal: crate::store::OnFatal = Arc::new(|failure| panic!("{failure}"));
-        let store = Arc::new(Store::open(home.path(), Durability::Always, &on_fatal).unwrap());
-        let (id, dir) = (Uuid::new_v4(), home.path().to_owned());
-        let registry =
-            Registry::new(store, Arc::default(), Clock::system(), dir.clone(), TaskTracker::new(), Vec::new());
-        let facts = Arc::new(Facts { id, name: "a".into(), dir, model: None, idle_timeout: None });
+        let (registry, facts) = registry(home.path(), Clock::system());
+        let id = facts.id;
         assert_eq!(append(&registry, &facts, "before").await, Ok(1));
         // The numbers in memory may be older than the journal.
         registry.inner().live.remove(&id);

@@ -14,7 +14,7 @@ use crate::message::Stored;
 use crate::session::beside::beside;
 use crate::session::{MessageHash, slug};
 use crate::store::catalog::SessionRow;
-use crate::store::session_files::Written;
+use crate::store::session_files::Filled;
 use crate::store::{Store, session_files};
 use crate::summary::{self, Digest, Extract};
 
@@ -24,38 +24,40 @@ use crate::summary::{self, Digest, Extract};
 /// Whatever the disk says; then there is no session.
 pub async fn save(store: &Arc<Store>, draft: Draft) -> Result<Session> {
     let (context, count, id) = (draft.context, draft.totals.messages, Uuid::new_v4());
-    // A journal that can no longer be written takes no note of a save: then there is none.
-    store.journal.pulse().await?;
-    if draft.trigger != Trigger::ManualSave
-        && let Some(session) = held_already(store, &draft).await?
-    {
-        if !draft.ends {
-            store.journal.saved(context, count, session.header.id).await?;
-        }
-        return Ok(session);
-    }
     let slug = draft
         .description
         .as_deref()
         .and_then(slug::of_description)
         .unwrap_or_else(|| slug::of_content(&first_content(&draft.messages)));
     let wanted = slug::session_id(draft.now, &slug);
+    // A journal that can no longer be written takes no note of a save: then there is none.
+    let (newest, known) =
+        tokio::try_join!(store.catalog.before_save(draft.facts.id, wanted.clone()), store.journal.pulse())?.0;
+    if draft.trigger != Trigger::ManualSave
+        && let Some(session) = held_already(store, &draft, newest).await?
+    {
+        if !draft.ends {
+            store.journal.saved(context, count, session.header.id).await?;
+        }
+        return Ok(session);
+    }
     let (facts, ends) = (draft.facts.clone(), draft.ends);
+    // These may fall due by the thousand.
+    let together = draft.trigger == Trigger::IdleTimeout;
     let make = move |dir: &Path, session_id: &str| {
         let bytes = draft.messages.iter().map(|message| message.json().len()).sum();
         let (sha256, header) = beside(bytes, || hash(&draft.messages), || header(&draft, id, session_id));
-        let written = session_files::write(dir, &header, &draft.messages, sha256)?;
-        Ok((header, written))
+        let filled = session_files::write(dir, &header, &draft.messages, sha256)?;
+        Ok((header, filled))
     };
     // The mark comes last: it must not speak of a session that was taken back.
     let mark = || async move { if ends { Ok(()) } else { store.journal.saved(context, count, id).await } };
-    write(store, &facts, wanted, make, mark).await
+    write(store, &facts, Place { wanted, known, together }, make, mark).await
 }
 
 /// The newest session, where it holds just these messages: a save that a crash cut short before it was noted. An
 /// explicit save always writes, the others do not save the same a second time.
-async fn held_already(store: &Arc<Store>, draft: &Draft) -> Result<Option<Session>> {
-    let newest = store.catalog.latest(draft.facts.id, 0).await?;
+async fn held_already(store: &Arc<Store>, draft: &Draft, newest: Option<SessionRow>) -> Result<Option<Session>> {
     let Some(row) = newest.filter(|row| row.corrupt.is_none() && row.header.message_count == draft.totals.messages)
     else {
         return Ok(None);
@@ -70,28 +72,48 @@ async fn held_already(store: &Arc<Store>, draft: &Draft) -> Result<Option<Sessio
     Ok(Some(Session { header: row.header, short_id, file_path, available: true, corrupt: None }))
 }
 
-/// Writes a session under a name that is free: `make` writes the file, the row follows, then whatever `after` does. Where
-/// either fails, row and file are taken back.
+/// Where a session file goes.
+#[derive(Debug)]
+pub struct Place {
+    /// The name, or the first free one like it.
+    pub wanted: String,
+    /// The names like it that the catalog has.
+    pub known: Vec<String>,
+    /// Whether it is brought to the disk with others that wait.
+    pub together: bool,
+}
+
+/// Writes a session: `make` writes the file, which goes to its place, the row follows, then whatever `after` does. Where
+/// any of them fails, row and file are taken back.
 ///
 /// # Errors
 /// Whatever the disk says; then there is no session.
 pub async fn write<After: Future<Output = Result<()>>>(
     store: &Arc<Store>,
     facts: &Arc<Facts>,
-    wanted: String,
-    make: impl FnOnce(&Path, &str) -> Result<(SessionHeader, Written)> + Send + 'static,
+    place: Place,
+    make: impl FnOnce(&Path, &str) -> Result<(SessionHeader, Filled)> + Send + 'static,
     after: impl FnOnce() -> After,
 ) -> Result<Session> {
-    let known = store.catalog.names_like(facts.id, wanted.clone()).await?;
     let (files, of) = (store.clone(), facts.clone());
-    let made = blocking(move || {
+    let Place { wanted, known, together } = place;
+    let fill = move || {
         let name = files.files.reserve(of.id, &of.dir, &wanted, &known);
-        let (header, written) = make(&of.dir, &name.key().1)?;
-        Ok((header, name, written))
-    })
-    .await;
-    let (header, name, written) = store.judged(made)?;
-    let id = header.id;
+        let (header, filled) = make(&of.dir, &name.key().1)?;
+        Ok((header, name, filled))
+    };
+    let (header, name, written) = if together {
+        let turn = store.files.together.turn_to_fill().await;
+        let (header, name, filled) = blocking(fill).await?;
+        drop(turn);
+        (header, name, store.judged(store.files.together.place(filled).await)?)
+    } else {
+        let placed = blocking(move || {
+            let (header, name, filled) = fill()?;
+            Ok((header, name, filled.place()?))
+        });
+        store.judged(placed.await)?
+    };
     let row = SessionRow {
         last_used_at: header.saved_at,
         sha256: written.sha256.clone(),
@@ -99,27 +121,30 @@ pub async fn write<After: Future<Output = Result<()>>>(
         corrupt: None,
         header: header.clone(),
     };
+    let turn = if together { store.files.together.turn_to_list().await } else { None };
     let rowed = store.catalog.add_session(row).await;
+    drop(turn);
     let inserted = rowed.is_ok();
     let done = match rowed {
-        Ok(()) => after().await,
+        Ok(short_id) => after().await.map(|()| short_id),
         Err(failure) => Err(failure),
     };
     drop(name);
     let file_path = written.path.to_string_lossy().into_owned();
-    if let Err(failure) = done {
-        if inserted {
-            let _ = store.catalog.take_back(header).await;
+    match done {
+        Ok(short_id) => Ok(Session { header, short_id, file_path, available: true, corrupt: None }),
+        Err(failure) => {
+            if inserted {
+                let _ = store.catalog.take_back(header).await;
+            }
+            let _ = blocking(move || {
+                session_files::unwrite(&written);
+                Ok(())
+            })
+            .await;
+            Err(failure)
         }
-        let _ = blocking(move || {
-            session_files::unwrite(&written);
-            Ok(())
-        })
-        .await;
-        return Err(failure);
     }
-    let short_id = store.catalog.short_ids(vec![id]).await?.pop().unwrap_or_default();
-    Ok(Session { header, short_id, file_path, available: true, corrupt: None })
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {

@@ -92,13 +92,19 @@ impl State {
     /// Whether there is nothing to keep an actor for.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.context.is_none() && self.pending.is_empty() && self.busy.is_none() && self.waiting.is_none()
+        self.context.is_none() && self.is_at_rest()
     }
 
     /// Whether the context could not be read back, and nothing is under way that does without it.
     #[must_use]
     pub fn is_broken(&self) -> bool {
         self.broken.is_some() && self.busy.is_none() && self.waiting.is_none()
+    }
+
+    /// Whether nothing is under way, so that the journal has all there is to know.
+    #[must_use]
+    pub fn is_at_rest(&self) -> bool {
+        self.pending.is_empty() && self.busy.is_none() && self.waiting.is_none()
     }
 
     /// The live context.
@@ -228,7 +234,7 @@ impl State {
         let discarded = self.context.as_ref().map_or(0, |context| context.totals.messages);
         let unsaved = self.context.as_ref().is_some_and(|context| context.unsaved() > 0);
         match verb {
-            Verb::Append { .. } | Verb::Show { .. } => {}
+            Verb::Append { .. } | Verb::Show { .. } | Verb::Rest => {}
             Verb::Save { .. } if discarded == 0 => {
                 effects.push(Effect::Reply(id, Err(nothing_there(&asked.facts.name))));
             }

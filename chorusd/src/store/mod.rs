@@ -11,6 +11,7 @@ pub mod journal;
 pub mod reserved;
 pub mod session_files;
 mod sqlite;
+mod together;
 pub mod trash;
 mod worker;
 

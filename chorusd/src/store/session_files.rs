@@ -11,6 +11,7 @@ use chorus_proto::{ErrorKind, SessionHeader};
 use uuid::Uuid;
 
 use super::reserved::{Reservations, Reserved};
+use super::together::Together;
 use crate::failure::{Failure, Result, SyncFailed};
 use crate::message::Stored;
 use crate::session::{MessageHash, SessionFile, file};
@@ -18,12 +19,17 @@ use crate::session::{MessageHash, SessionFile, file};
 /// Beginning of the name of a file that is being written.
 pub const TEMPORARY: &str = ".new-";
 
+/// Bytes written in one go.
+const BUFFER: usize = 64 << 10;
+
 /// The files of all agents, and what is being given to new ones right now.
 #[derive(Debug, Default)]
 pub struct SessionFiles {
     names: Reservations<Name>,
     /// Ids of sessions that bring their own.
     pub ids: Reservations<Uuid>,
+    /// Where many files are placed at once.
+    pub together: Together,
     /// One file is changed or taken away at a time.
     pub amending: tokio::sync::Mutex<()>,
 }
@@ -62,14 +68,13 @@ pub fn path_of(agent_dir: &Path, session_id: &str) -> PathBuf {
     agent_dir.join("sessions").join(format!("{session_id}.json"))
 }
 
-/// Writes a session, `sha256` being the [`MessageHash`] of its messages. Blocks; on return the file is durable under its
-/// name.
+/// Writes a session beside its place, `sha256` being the [`MessageHash`] of its messages. Blocks.
 ///
 /// # Errors
 /// Whatever the disk says; nothing is left behind then.
-pub fn write(agent_dir: &Path, header: &SessionHeader, messages: &[Stored], sha256: String) -> Result<Written> {
+pub fn write(agent_dir: &Path, header: &SessionHeader, messages: &[Stored], sha256: String) -> Result<Filled> {
     let target = path_of(agent_dir, &header.session_id);
-    replace(&target, |out| {
+    fill(&target, |out| {
         file::write_header(out, header)?;
         for (index, message) in messages.iter().enumerate() {
             file::write_message(out, message.json(), index == 0)?;
@@ -79,14 +84,14 @@ pub fn write(agent_dir: &Path, header: &SessionHeader, messages: &[Stored], sha2
     })
 }
 
-/// Writes a session whose messages were collected in a [`Body`]. Blocks.
+/// As [`write`], for messages that were collected in a [`Body`]. Blocks.
 ///
 /// # Errors
 /// As [`write`].
-pub fn write_body(agent_dir: &Path, header: &SessionHeader, body: Body) -> Result<Written> {
+pub fn write_body(agent_dir: &Path, header: &SessionHeader, body: Body) -> Result<Filled> {
     let target = path_of(agent_dir, &header.session_id);
     let (mut spool, sha256) = body.finish().map_err(|e| writing(&target, &e))?;
-    replace(&target, |out| {
+    fill(&target, |out| {
         file::write_header(out, header)?;
         io::copy(&mut spool, out)?;
         file::write_end(out)?;
@@ -130,25 +135,87 @@ pub fn amend(path: &Path, change: impl FnOnce(&mut SessionHeader)) -> Result<Ame
     Ok(Amended { path: written.path, before: before.to_vec(), stamp: written.stamp })
 }
 
-/// Writes a file beside `target`, brings it to the disk, and puts it in place of `target`.
-fn replace(target: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<String>) -> Result<Written> {
+/// A file that was written beside its place and is not on the disk yet; dropped, it goes.
+#[derive(Debug)]
+pub struct Filled {
+    file: File,
+    temporary: PathBuf,
+    target: PathBuf,
+    sha256: String,
+    renamed: bool,
+}
+
+impl Filled {
+    /// What it was written through.
+    #[must_use]
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Brings it to the disk and puts it in its place. Blocks; on return it is durable under its name.
+    ///
+    /// # Errors
+    /// Whatever the disk says; nothing is left behind then.
+    pub fn place(self) -> Result<Written> {
+        let dir = self.target.parent().unwrap_or(Path::new(".")).to_owned();
+        sync(&self.file).map_err(|e| self.failed(&e))?;
+        let written = self.rename()?;
+        sync_dir(&dir).map_err(|e| written.failed(&e))?;
+        Ok(written)
+    }
+
+    /// Puts it in its place; both it and its directory are brought to the disk by the caller.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn rename(mut self) -> Result<Written> {
+        let stamp = self.file.metadata().map(|metadata| stamp(&metadata)).map_err(|e| self.failed(&e))?;
+        fs::rename(&self.temporary, &self.target).map_err(|e| self.failed(&e))?;
+        self.renamed = true;
+        Ok(Written { path: self.target.clone(), sha256: self.sha256.clone(), stamp })
+    }
+
+    /// The failure that `error` is for it.
+    #[must_use]
+    pub fn failed(&self, error: &io::Error) -> Failure {
+        writing(&self.target, error)
+    }
+}
+
+impl Drop for Filled {
+    fn drop(&mut self) {
+        if !self.renamed {
+            let _ = fs::remove_file(&self.temporary);
+        }
+    }
+}
+
+impl Written {
+    /// The failure that `error` is for it.
+    #[must_use]
+    pub fn failed(&self, error: &io::Error) -> Failure {
+        writing(&self.path, error)
+    }
+}
+
+/// Writes a file beside `target`.
+fn fill(target: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<String>) -> Result<Filled> {
     let dir = target.parent().unwrap_or(Path::new("."));
     let temporary = dir.join(format!("{TEMPORARY}{}", Uuid::new_v4()));
-    let written = (|| {
-        let new = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
-        let mut out = BufWriter::with_capacity(1 << 20, new);
-        let sha256 = fill(&mut out)?;
-        let new = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        sync(&new)?;
-        let stamp = stamp(&new.metadata()?);
-        fs::rename(&temporary, target)?;
-        sync_dir(dir)?;
-        Ok(Written { path: target.to_owned(), sha256, stamp })
-    })();
-    written.map_err(|e| {
-        let _ = fs::remove_file(&temporary);
-        writing(target, &e)
-    })
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary);
+    let written = file.and_then(|new| {
+        let mut out = BufWriter::with_capacity(BUFFER, new);
+        let written =
+            write(&mut out).and_then(|sha256| Ok((sha256, out.into_inner().map_err(io::IntoInnerError::into_error)?)));
+        written.inspect_err(|_| _ = fs::remove_file(&temporary))
+    });
+    let (sha256, file) = written.map_err(|e| writing(target, &e))?;
+    Ok(Filled { file, temporary, target: target.to_owned(), sha256, renamed: false })
+}
+
+/// Writes a file beside `target`, brings it to the disk, and puts it in place of `target`.
+fn replace(target: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<String>) -> Result<Written> {
+    fill(target, write)?.place()
 }
 
 fn writing(target: &Path, error: &io::Error) -> Failure {
@@ -168,7 +235,15 @@ pub fn sync_dir(dir: &Path) -> io::Result<()> {
 /// # Errors
 /// [`SyncFailed`], but for want of space, which leaves no doubt: the file is given up then.
 pub fn sync(file: &File) -> io::Result<()> {
-    file.sync_all().map_err(|e| match e.kind() {
+    synced(file.sync_all())
+}
+
+/// What a sync came to.
+///
+/// # Errors
+/// As [`sync`].
+pub fn synced(result: io::Result<()>) -> io::Result<()> {
+    result.map_err(|e| match e.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => e,
         _ => io::Error::other(SyncFailed(e)),
     })

@@ -308,13 +308,16 @@ pub(super) fn is_reply(words: &[String]) -> bool {
 }
 
 fn starts(words: &[String], phrases: &[&str]) -> bool {
-    phrases.iter().any(|phrase| matches(words, phrase))
+    words.first().is_some_and(|first| phrases.iter().any(|phrase| begins(first, phrase) && matches(words, phrase)))
 }
 
 fn within(words: &[String], phrases: &[&str]) -> bool {
-    // Most words begin no phrase, and their first byte says so.
-    let begins = |word: &str, phrase: &str| word.as_bytes().first() == phrase.as_bytes().first();
-    (0..words.len()).any(|at| phrases.iter().any(|phrase| begins(&words[at], phrase) && matches(&words[at..], phrase)))
+    (0..words.len()).any(|at| starts(&words[at..], phrases))
+}
+
+/// Most words begin no phrase, and their first byte says so.
+fn begins(word: &str, phrase: &str) -> bool {
+    word.as_bytes().first() == phrase.as_bytes().first()
 }
 
 fn matches(words: &[String], phrase: &str) -> bool {

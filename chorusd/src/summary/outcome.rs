@@ -43,12 +43,12 @@ pub(super) fn outcome(digest: &Digest, topic: &HashSet<&str>) -> Option<Sentence
 /// `None` for what cannot be an outcome.
 fn score(sentence: &Sentence, topic: &HashSet<&str>) -> Option<f64> {
     let words = &sentence.words;
-    let content = sentence.content();
-    if (content.len() < 3 && cues::outcomes(words) == 0) || cues::is_offer(words) || cues::is_closing(words) {
+    if (sentence.content().len() < 3 && cues::outcomes(words) == 0) || cues::is_offer(words) || cues::is_closing(words)
+    {
         return None;
     }
     let mut score = cues::outcomes(words).min(2) as f64 * 2.0;
-    score += content.intersection(topic).count().min(3) as f64 * 0.5;
+    score += sentence.content().filter(|word| topic.contains(word)).count().min(3) as f64 * 0.5;
     score += sentence.weight().min(5.0) * 0.4;
     if cues::is_plan(words) {
         score -= 4.0;
@@ -72,7 +72,7 @@ pub(super) fn left_open(digest: &Digest) -> Option<Sentence> {
         .rev()
         .find(|said| matches!(said.role, Role::User | Role::Assistant) && !said.text.trim().is_empty())?;
     let said = sentences(&units(&ends(&last.text, EDGE, EDGE)));
-    let mut said = said.into_iter().filter(|sentence| !sentence.content().is_empty());
+    let mut said = said.into_iter().filter(|sentence| sentence.content().len() > 0);
     let heavier = |a: &Sentence, b: &Sentence| a.weight().total_cmp(&b.weight());
     match last.role {
         Role::User => said

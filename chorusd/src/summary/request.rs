@@ -27,14 +27,14 @@ pub(super) fn request(digest: &Digest) -> Request {
         if !request.first.is_empty() && is_terminal(said) {
             continue;
         }
-        let (all, telling) = read(said, request.first.is_empty());
-        if request.first.is_empty() {
-            if fallback.is_empty() {
-                fallback = all;
-            }
-            request.first = telling;
-        } else {
+        let first = request.first.is_empty();
+        let (telling, others) = read(said, first);
+        if !first {
             request.later.extend(telling);
+        } else if telling.is_empty() && fallback.is_empty() {
+            fallback = others;
+        } else {
+            request.first = telling;
         }
     }
     if request.first.is_empty() {
@@ -48,7 +48,7 @@ fn is_terminal(said: &Said) -> bool {
     said.text.trim_end().ends_with(['$', '#']) && !said.text.trim_end().ends_with("###")
 }
 
-/// All sentences of a message, and those of them that ask or tell something.
+/// The sentences of a message that ask or tell something, and the others.
 fn read(said: &Said, first: bool) -> (Vec<Sentence>, Vec<Sentence>) {
     let text = if first { &said.text } else { at_char(&said.text, LATER).0 };
     let units = units(text);
@@ -62,10 +62,9 @@ fn read(said: &Said, first: bool) -> (Vec<Sentence>, Vec<Sentence>) {
     }
     let all = sentences(&units[..end]);
     if all.first().is_some_and(|sentence| cues::is_preamble(&sentence.words)) {
-        return (all, Vec::new());
+        return (Vec::new(), all);
     }
-    let telling = all.iter().filter(|sentence| tells(sentence)).cloned().collect();
-    (all, telling)
+    all.into_iter().partition(tells)
 }
 
 /// Whether a sentence says something about the matter.
@@ -74,5 +73,5 @@ fn tells(sentence: &Sentence) -> bool {
     !(cues::is_greeting(words)
         || cues::is_closing(words)
         || cues::is_introduction(words, &sentence.text)
-        || sentence.content().is_empty())
+        || sentence.content().len() == 0)
 }

@@ -1,5 +1,6 @@
 //! Sentences of a piece of prose, with the words that tell them apart.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use unicode_segmentation::UnicodeSegmentation;
@@ -20,18 +21,27 @@ pub(super) struct Sentence {
     pub text: String,
     /// In lower case, in order; of a very long sentence the first ones.
     pub words: Vec<String>,
+    /// Where the words that carry meaning stand, each once.
+    content: Vec<usize>,
+    /// Asked for again and again while sentences are compared.
+    weight: OnceCell<f64>,
 }
 
 impl Sentence {
     pub fn new(text: &str) -> Self {
-        let words = at_char(text, READ).0.unicode_words().map(|word| word.to_lowercase().replace('’', "'")).collect();
-        Self { text: text.to_owned(), words }
+        let words: Vec<String> = at_char(text, READ).0.unicode_words().map(lower).collect();
+        let mut content: Vec<usize> = Vec::with_capacity(words.len());
+        for (at, word) in words.iter().enumerate() {
+            if word.len() > 1 && !cues::is_stop_word(word) && !content.iter().any(|known| words[*known] == *word) {
+                content.push(at);
+            }
+        }
+        Self { text: text.to_owned(), words, content, weight: OnceCell::new() }
     }
 
-    /// The words that carry meaning.
-    pub fn content(&self) -> HashSet<&str> {
-        let words = self.words.iter().map(String::as_str);
-        words.filter(|word| !cues::is_stop_word(word) && word.len() > 1).collect()
+    /// The words that carry meaning, each once.
+    pub fn content(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.content.iter().map(|at| self.words[*at].as_str())
     }
 
     /// Names, numbers and ids in it.
@@ -52,7 +62,7 @@ impl Sentence {
 
     /// How much it tells of this conversation alone.
     pub fn weight(&self) -> f64 {
-        self.marks().len().min(5) as f64 * 0.7 + self.content().len().min(12) as f64 * 0.5
+        *self.weight.get_or_init(|| self.marks().len().min(5) as f64 * 0.7 + self.content.len().min(12) as f64 * 0.5)
     }
 
     /// Whether it reads like speech: no lists of files, no hashes.
@@ -64,11 +74,16 @@ impl Sentence {
 
     /// Whether it adds nothing to another: most of its words are there, and no name or number is new.
     pub fn repeats(&self, other: &Self) -> bool {
-        let (own, known) = (self.content(), other.content());
-        let shared = own.intersection(&known).count();
-        let new_mark = self.marks().iter().any(|mark| !other.text.contains(mark));
-        self.text == other.text || (!own.is_empty() && shared * 10 >= own.len() * 7 && !new_mark)
+        let own = self.content.len();
+        let shared = || self.content().filter(|word| other.content().any(|known| known == *word)).count();
+        let new_mark = || self.marks().iter().any(|mark| !other.text.contains(mark));
+        self.text == other.text || (own > 0 && shared() * 10 >= own * 7 && !new_mark())
     }
+}
+
+fn lower(word: &str) -> String {
+    let lower = word.to_lowercase();
+    if lower.contains('’') { lower.replace('’', "'") } else { lower }
 }
 
 /// The sentences of all pieces, in order.

@@ -3,6 +3,7 @@
 mod kill;
 mod state;
 mod sync;
+mod together;
 mod verbs;
 
 use chorus_tests::rng::Rng;

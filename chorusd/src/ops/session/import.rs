@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use crate::agent::Facts;
-use crate::agent::save::write;
+use crate::agent::save::{Place, write};
 use crate::failure::{Failure, Result};
 use crate::ops::import_sink::{Collector, Imported, spool};
 use crate::ops::uploads::Upload;
@@ -199,10 +199,12 @@ async fn keep(ops: &Ops, agent: Uuid, imported: Imported) -> Result<Session> {
             tags: about.tags,
             working_set: about.working_set.unwrap_or_default(),
         };
-        let written = session_files::write_body(dir, &header, body)?;
-        Ok((header, written))
+        let filled = session_files::write_body(dir, &header, body)?;
+        Ok((header, filled))
     };
-    let written = write(&ops.store, facts, wanted, make, || async { Ok(()) }).await;
+    let known = ops.store.catalog.names_like(facts.id, wanted.clone()).await?;
+    let place = Place { wanted, known, together: false };
+    let written = write(&ops.store, facts, place, make, || async { Ok(()) }).await;
     drop(reserved);
     written
 }

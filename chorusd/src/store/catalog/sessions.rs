@@ -49,12 +49,13 @@ fn read(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
 }
 
 impl Catalog {
-    /// Inserts a session; a name that the agent has already is a conflict.
-    pub fn add_session(&self, row: SessionRow) -> impl Future<Output = Result<()>> + Send + use<> {
+    /// Inserts a session; a name that the agent has already is a conflict. Answers its short id.
+    pub fn add_session(&self, row: SessionRow) -> impl Future<Output = Result<String>> + Send + use<> {
         self.writer.submit(move |conn| {
             // A scan or a rebuild may have found the file before its row came: that row is this one's.
             delete_own(conn, &row.header)?;
-            insert(conn, &row)
+            insert(conn, &row)?;
+            Ok(short_ids(conn, &[row.header.id])?.pop().unwrap_or_default())
         })
     }
 
@@ -131,17 +132,15 @@ impl Catalog {
     /// # Errors
     /// A database that cannot be read.
     pub async fn latest(&self, agent: Uuid, n: u64) -> Result<Option<SessionRow>> {
-        self.reader
-            .submit(move |conn| {
-                Ok(conn
-                    .prepare_cached(&format!(
-                        "SELECT {COLUMNS} FROM sessions WHERE agent_id = ?1
-                         ORDER BY saved_at DESC, rowid DESC LIMIT 1 OFFSET ?2"
-                    ))?
-                    .query_row(params![agent.as_bytes(), n], read)
-                    .optional()?)
-            })
-            .await
+        self.reader.submit(move |conn| latest(conn, agent, n)).await
+    }
+
+    /// What a save asks first: the newest session of `agent`, and its names that are `base` or begin with `base-`.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn before_save(&self, agent: Uuid, base: String) -> Result<(Option<SessionRow>, Vec<String>)> {
+        self.reader.submit(move |conn| Ok((latest(conn, agent, 0)?, names_like(conn, agent, &base)?))).await
     }
 
     /// Newest session of each agent, in the order asked; one seek each.
@@ -208,18 +207,7 @@ impl Catalog {
     /// # Errors
     /// A database that cannot be read.
     pub async fn names_like(&self, agent: Uuid, base: String) -> Result<Vec<String>> {
-        self.reader
-            .submit(move |conn| {
-                let mut statement = conn.prepare_cached(
-                    "SELECT session_id FROM sessions
-                     WHERE agent_id = ?1 AND (session_id = ?2 OR session_id BETWEEN ?2 || '-' AND ?2 || '.')",
-                )?;
-                let names = statement
-                    .query_map(params![agent.as_bytes(), base], |row| row.get(0))?
-                    .collect::<rusqlite::Result<_>>()?;
-                Ok(names)
-            })
-            .await
+        self.reader.submit(move |conn| names_like(conn, agent, &base)).await
     }
 
     /// Name, file stamp and damage of every session of an agent.
@@ -247,6 +235,23 @@ impl Catalog {
     pub async fn short_ids(&self, ids: Vec<Uuid>) -> Result<Vec<String>> {
         self.reader.submit(move |conn| short_ids(conn, &ids)).await
     }
+}
+
+fn latest(conn: &Connection, agent: Uuid, n: u64) -> Result<Option<SessionRow>> {
+    Ok(conn
+        .prepare_cached(&format!(
+            "SELECT {COLUMNS} FROM sessions WHERE agent_id = ?1 ORDER BY saved_at DESC, rowid DESC LIMIT 1 OFFSET ?2"
+        ))?
+        .query_row(params![agent.as_bytes(), n], read)
+        .optional()?)
+}
+
+fn names_like(conn: &Connection, agent: Uuid, base: &str) -> Result<Vec<String>> {
+    let mut statement = conn.prepare_cached(
+        "SELECT session_id FROM sessions
+         WHERE agent_id = ?1 AND (session_id = ?2 OR session_id BETWEEN ?2 || '-' AND ?2 || '.')",
+    )?;
+    Ok(statement.query_map(params![agent.as_bytes(), base], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
 }
 
 fn short_ids(conn: &Connection, ids: &[Uuid]) -> Result<Vec<String>> {

@@ -3,6 +3,7 @@
 mod jumps;
 mod many;
 mod race;
+mod rest;
 mod restart;
 mod zones;
 
