@@ -29,6 +29,7 @@ use crate::agent::registry::Registry;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::failure::{Failure, Result};
+use crate::llm::Models;
 use crate::store::Store;
 
 /// Everything a verb may need.
@@ -37,6 +38,7 @@ pub struct Ops {
     pub store: Arc<Store>,
     pub registry: Arc<Registry>,
     pub directory: Arc<Directory>,
+    pub models: Arc<Models>,
     pub clock: Clock,
     pub config: Config,
     pub home: PathBuf,
