@@ -55,7 +55,7 @@ impl Call<'_> {
                     reply.usage.duration_ms = Some(u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX));
                     return Ok(reply);
                 }
-                Err(error) => CallError { partial: reader.text().to_owned(), ..error },
+                Err(error) => self.clean(CallError { partial: reader.text().to_owned(), ..error }),
             };
             let wait = if handed { None } else { self.policy.wait(&error, attempt, (self.chance)()) };
             match wait {
@@ -162,11 +162,16 @@ impl Call<'_> {
         }
     }
 
+    /// Without the key, which a server may have said back: for the caller, the log and who listens.
+    fn clean(&self, error: CallError) -> CallError {
+        match &self.key {
+            Some(key) => CallError { message: key.scrub(&error.message), ..error },
+            None => error,
+        }
+    }
+
     /// The error that the caller gets.
     fn last(&self, mut error: CallError, attempts: u32) -> CallError {
-        if let Some(key) = &self.key {
-            error.message = key.scrub(&error.message);
-        }
         if let Some(asked) = self.policy.too_long(&error) {
             let asked = humantime::format_duration(Duration::from_secs(asked.as_secs()));
             error.hint =

@@ -18,6 +18,7 @@ pub mod target;
 mod transport;
 
 pub use available::{Available, Found, ModelInfo, ProviderModels};
+pub use discovery::Local;
 pub use error::{CallError, Class};
 pub use models::Models;
 pub use output::Output;

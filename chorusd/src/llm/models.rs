@@ -90,9 +90,21 @@ impl Models {
     /// # Errors
     /// `model_unavailable` with the nearest names. What the provider did not list is refused where it was asked.
     pub fn resolve(&self, name: &str) -> Result<Target> {
+        self.known(|known| known.resolve(name))
+    }
+
+    /// Whether an agent may be given the model `name`: refused is only what its provider was asked for and does not have.
+    ///
+    /// # Errors
+    /// `model_unavailable` with the nearest names.
+    pub fn admit(&self, name: &str) -> Result<()> {
+        self.known(|known| known.admit(name))
+    }
+
+    fn known<T>(&self, ask: impl FnOnce(&Known<'_>) -> T) -> T {
         let providers = self.names();
         let available = self.found.read().unwrap_or_else(PoisonError::into_inner);
-        Known { aliases: &self.aliases, providers: &providers, available: &available }.resolve(name)
+        ask(&Known { aliases: &self.aliases, providers: &providers, available: &available })
     }
 
     /// The model of agents that name none.

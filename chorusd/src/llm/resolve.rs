@@ -35,6 +35,18 @@ impl Known<'_> {
         }
     }
 
+    /// Whether `name` may be noted for later: refused is only what a provider that was asked did not list.
+    ///
+    /// # Errors
+    /// `model_unavailable` with the nearest names.
+    pub fn admit(&self, name: &str) -> Result<()> {
+        let meant = self.aliases.get(name).map_or(name, String::as_str);
+        match Target::parse(meant).filter(|target| self.providers.contains(&target.provider)) {
+            Some(target) => self.check(target).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
     /// A model without its provider, where only one lists it.
     fn bare(&self, name: &str) -> Option<Target> {
         let mut having = self.listed().filter(|provider| provider.model(name).is_some());

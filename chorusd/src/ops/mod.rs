@@ -5,6 +5,7 @@ pub mod context;
 pub mod doctor;
 pub mod events;
 mod import_sink;
+pub mod models;
 mod rebuild;
 pub mod scan;
 pub mod select;

@@ -1,6 +1,10 @@
 //! Models: what is sent to providers, what comes back, and what happens when it does not.
 
 mod answers;
+mod discovery;
+mod failures;
+mod limits;
+mod requests;
 
 use std::sync::Arc;
 use std::time::Duration;

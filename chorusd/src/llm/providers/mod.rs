@@ -26,6 +26,50 @@ pub struct To<'a> {
     pub model: &'a str,
 }
 
+/// Who speaks, for errors.
+#[derive(Debug, Clone)]
+pub struct Named {
+    pub provider: String,
+    model: String,
+    key: Option<Secret>,
+}
+
+impl Named {
+    pub fn of(to: &To<'_>) -> Self {
+        Self { provider: to.provider.name.clone(), model: to.model.to_owned(), key: to.key.cloned() }
+    }
+
+    /// What went wrong, as a sentence, with what to do about it. A key that the provider says back is not passed on.
+    pub fn failure(&self, class: Class, status: Option<u16>, said: Option<&str>) -> CallError {
+        let Self { provider, model, key } = self;
+        let clean = |said: &str| key.as_ref().map_or_else(|| said.to_owned(), |key| key.scrub(said));
+        let said = said.map(|said| format!(": {}", phrases::one_line(&clean(said)))).unwrap_or_default();
+        let status = status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
+        let what = match class {
+            Class::Auth => format!("{provider} does not take the key"),
+            Class::Denied => format!("{provider} does not permit this"),
+            Class::RateLimited => format!("{provider} limits the rate of requests"),
+            Class::Overloaded => format!("{provider} is overloaded"),
+            Class::Server => format!("{provider} failed"),
+            Class::SpendCap => format!("the account at {provider} has reached its limit"),
+            Class::ContextTooLong => format!("the conversation is too long for {provider}/{model}"),
+            Class::NotFound => format!("{provider} does not know what was asked for ({model:?})"),
+            _ => format!("{provider} refused the request"),
+        };
+        let error = CallError::new(class, format!("{what}{status}{said}"));
+        match phrases::hint(class, provider) {
+            Some(hint) => error.hint(hint),
+            None => error,
+        }
+    }
+
+    /// An event that cannot be read.
+    pub fn malformed(&self, why: &serde_json::Error) -> CallError {
+        CallError::new(Class::Malformed, format!("{} sent an event that cannot be read: {why}", self.provider))
+            .hint("try again; check `kind` and `base_url` in config.toml if it stays")
+    }
+}
+
 /// What an event was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
@@ -121,29 +165,7 @@ pub fn refused(translate: &dyn Translate, to: &To<'_>, status: u16, headers: &He
         Class::Server | Class::Overloaded if no_second_try => Class::BadRequest,
         class => class,
     };
-    failure(name, to.model, class, Some(status), said.as_deref())
-}
-
-/// What went wrong, as a sentence, with what to do about it.
-pub fn failure(provider: &str, model: &str, class: Class, status: Option<u16>, said: Option<&str>) -> CallError {
-    let said = said.map(|said| format!(": {}", phrases::one_line(said))).unwrap_or_default();
-    let status = status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
-    let what = match class {
-        Class::Auth => format!("{provider} does not take the key"),
-        Class::Denied => format!("{provider} does not permit this"),
-        Class::RateLimited => format!("{provider} limits the rate of requests"),
-        Class::Overloaded => format!("{provider} is overloaded"),
-        Class::Server => format!("{provider} failed"),
-        Class::SpendCap => format!("the account at {provider} has reached its limit"),
-        Class::ContextTooLong => format!("the conversation is too long for {provider}/{model}"),
-        Class::NotFound => format!("{provider} does not know what was asked for ({model:?})"),
-        _ => format!("{provider} refused the request"),
-    };
-    let error = CallError::new(class, format!("{what}{status}{said}"));
-    match phrases::hint(class, provider) {
-        Some(hint) => error.hint(hint),
-        None => error,
-    }
+    Named::of(to).failure(class, Some(status), said.as_deref())
 }
 
 /// A header with a secret in it: never shown by anything that prints headers.

@@ -7,18 +7,17 @@ use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
-use super::super::super::error::{CallError, Class};
+use super::super::super::error::CallError;
 use super::super::super::output::Output;
 use super::super::super::reply::{Reply, Stop};
 use super::super::super::sse::Event;
 use super::super::calls::{self, Begun, Ids};
-use super::super::{Reader, Step, failure};
+use super::super::{Named, Reader, Step};
 use super::{Fault, KIND, class_of};
 
 /// An answer as far as it has come.
 pub struct Messages {
-    provider: String,
-    model: String,
+    from: Named,
     text: String,
     blocks: BTreeMap<u64, Block>,
     ids: Ids,
@@ -121,10 +120,9 @@ struct Input {
 }
 
 impl Messages {
-    pub fn new(provider: &str, model: &str) -> Self {
+    pub fn new(from: Named) -> Self {
         Self {
-            provider: provider.to_owned(),
-            model: model.to_owned(),
+            from,
             text: String::new(),
             blocks: BTreeMap::new(),
             ids: Ids::default(),
@@ -132,10 +130,6 @@ impl Messages {
             stop: None,
             ended: false,
         }
-    }
-
-    fn malformed(&self, what: &str) -> CallError {
-        CallError::new(Class::Malformed, format!("{} sent an event that cannot be read: {what}", self.provider))
     }
 
     /// A block begins. `params` is given where the whole answer comes in one piece.
@@ -218,7 +212,7 @@ impl Messages {
 
 impl Reader for Messages {
     fn event(&mut self, event: &Event, out: &mut Vec<Output>) -> Result<Step, CallError> {
-        let said: Said = serde_json::from_str(&event.data).map_err(|e| self.malformed(&e.to_string()))?;
+        let said: Said = serde_json::from_str(&event.data).map_err(|e| self.from.malformed(&e))?;
         match said {
             Said::MessageStart { message } => self.count(message.usage),
             Said::ContentBlockStart { index, content_block } => self.begin(index, content_block, None, out),
@@ -234,7 +228,7 @@ impl Reader for Messages {
             Said::Ping => return Ok(Step::Ping),
             Said::Error { error } => {
                 let class = class_of(&error, None);
-                return Err(failure(&self.provider, &self.model, class, None, Some(&error.message)));
+                return Err(self.from.failure(class, None, Some(&error.message)));
             }
             Said::Other => {}
         }
@@ -242,9 +236,9 @@ impl Reader for Messages {
     }
 
     fn whole(&mut self, body: &[u8], out: &mut Vec<Output>) -> Result<(), CallError> {
-        let whole: Whole = serde_json::from_slice(body).map_err(|e| self.malformed(&e.to_string()))?;
+        let whole: Whole = serde_json::from_slice(body).map_err(|e| self.from.malformed(&e))?;
         for (index, block) in whole.content.into_iter().enumerate() {
-            let read = |e: serde_json::Error| self.malformed(&e.to_string());
+            let read = |e: serde_json::Error| self.from.malformed(&e);
             let value = serde_json::from_str(block.get()).map_err(read)?;
             let input: Input = serde_json::from_str(block.get()).map_err(read)?;
             self.begin(index as u64, value, input.input.as_deref(), out);
@@ -283,7 +277,7 @@ impl Reader for Messages {
         let provider: Option<Box<RawValue>> = if kept.is_empty() {
             None
         } else {
-            to_raw_value(&json!({"kind": KIND, "provider": self.provider, "blocks": kept})).ok()
+            to_raw_value(&json!({"kind": KIND, "provider": self.from.provider, "blocks": kept})).ok()
         };
         let counts = self.usage;
         let input = [counts.input_tokens, counts.cache_creation_input_tokens, counts.cache_read_input_tokens];

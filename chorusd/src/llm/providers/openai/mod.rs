@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::super::error::{CallError, Class};
 use super::super::request::Request;
 use super::super::transport::Ask;
-use super::{Page, Reader, To, Translate, phrases, secret};
+use super::{Named, Page, Reader, To, Translate, phrases, secret};
 
 /// The kind of the blocks that a message keeps.
 const KIND: &str = "openai";
@@ -29,7 +29,7 @@ impl Translate for Openai {
     }
 
     fn reader(&self, to: &To<'_>) -> Box<dyn Reader> {
-        Box::new(reader::Completion::new(&to.provider.name, to.model))
+        Box::new(reader::Completion::new(Named::of(to)))
     }
 
     fn refusal(&self, status: u16, body: &[u8]) -> (Option<Class>, Option<String>) {

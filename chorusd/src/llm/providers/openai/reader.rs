@@ -6,19 +6,18 @@ use chorus_proto::Usage;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
-use super::super::super::error::{CallError, Class};
+use super::super::super::error::CallError;
 use super::super::super::output::Output;
 use super::super::super::reply::{Reply, Stop};
 use super::super::super::sse::Event;
 use super::super::calls::{self, Begun, Ids};
-use super::super::{Reader, Step, failure};
+use super::super::{Named, Reader, Step};
 use super::parts::{Call, Chunk, Counts, Delta};
 use super::{Fault, KIND};
 
 /// An answer as far as it has come.
 pub struct Completion {
-    provider: String,
-    model: String,
+    from: Named,
     text: String,
     reasoning: String,
     details: Vec<Box<RawValue>>,
@@ -34,10 +33,9 @@ pub struct Completion {
 }
 
 impl Completion {
-    pub fn new(provider: &str, model: &str) -> Self {
+    pub fn new(from: Named) -> Self {
         Self {
-            provider: provider.to_owned(),
-            model: model.to_owned(),
+            from,
             text: String::new(),
             reasoning: String::new(),
             details: Vec::new(),
@@ -52,12 +50,10 @@ impl Completion {
     }
 
     fn chunk(&mut self, json: &[u8], out: &mut Vec<Output>) -> Result<(), CallError> {
-        let chunk: Chunk = serde_json::from_slice(json).map_err(|e| {
-            CallError::new(Class::Malformed, format!("{} sent an event that cannot be read: {e}", self.provider))
-        })?;
+        let chunk: Chunk = serde_json::from_slice(json).map_err(|e| self.from.malformed(&e))?;
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
             let fault = Fault::of(error);
-            return Err(failure(&self.provider, &self.model, fault.class(None), None, Some(&fault.message)));
+            return Err(self.from.failure(fault.class(None), None, Some(&fault.message)));
         }
         self.usage = chunk.usage.unwrap_or(std::mem::take(&mut self.usage));
         // One answer was asked for.
@@ -126,7 +122,7 @@ impl Completion {
             let details = details.iter().map(|detail| serde_json::from_str(detail.get()).unwrap_or_default());
             block.insert("reasoning_details".into(), Value::Array(details.collect()));
         }
-        let kept = serde_json::json!({"kind": KIND, "provider": self.provider, "blocks": [block]});
+        let kept = serde_json::json!({"kind": KIND, "provider": self.from.provider, "blocks": [block]});
         if block_is_empty(&kept) { None } else { to_raw_value(&kept).ok() }
     }
 }
