@@ -83,7 +83,7 @@ impl Call<'_> {
         let mut watch = Watch::new(self.provider.limits, total);
         let ask = translate.ask(&self.to(), self.request)?;
         let mut answer = self.transport.send(ask, &watch).await?;
-        if answer.status != 200 {
+        if !(200..300).contains(&answer.status) {
             return Err(self.refused(translate, answer, &watch).await);
         }
         let json = answer.headers.get("content-type").and_then(|kind| kind.to_str().ok());
@@ -98,7 +98,7 @@ impl Call<'_> {
         let mut out = Vec::new();
         while let Some(piece) = answer.piece(&watch).await? {
             cutter.push(&piece);
-            while let Some(event) = cutter.next().map_err(|e| self.malformed(e.to_string()))? {
+            while let Some(event) = cutter.cut().map_err(|e| self.malformed(e.to_string()))? {
                 let step = reader.event(&event, &mut out);
                 self.hand_out(std::mem::take(&mut out), handed).await;
                 match step? {

@@ -133,7 +133,7 @@ async fn list(models: &Models, provider: &Provider, patience: Duration) -> Resul
     for _ in 0..PAGES {
         let ask = translate.ask_list(&to, after.as_deref())?;
         let mut answer = transport.send(ask, &watch).await?;
-        if answer.status != 200 {
+        if !(200..300).contains(&answer.status) {
             let (status, headers) = (answer.status, answer.headers.clone());
             let body = answer.error_body(&watch).await;
             let error = refused(translate, &to, status, &headers, &body);

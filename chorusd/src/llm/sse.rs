@@ -59,7 +59,7 @@ impl Cutter {
     ///
     /// # Errors
     /// [`TooLong`]; the stream cannot be used any more then.
-    pub fn next(&mut self) -> Result<Option<Event>, TooLong> {
+    pub fn cut(&mut self) -> Result<Option<Event>, TooLong> {
         while let Some(end) = self.line_end() {
             let (from, looked) = (self.start, end + 1);
             self.after_cr = self.bytes[end] == b'\r';
@@ -147,7 +147,7 @@ mod tests {
         let mut found = Vec::new();
         for piece in bytes.chunks(step) {
             cutter.push(piece);
-            while let Some(event) = cutter.next().unwrap() {
+            while let Some(event) = cutter.cut().unwrap() {
                 found.push((event.name, event.data));
             }
         }
@@ -177,14 +177,14 @@ mod tests {
     fn an_event_may_be_long_but_not_endless() {
         let mut cutter = Cutter::new(100);
         cutter.push(format!("data: {}\n\n", "x".repeat(90)).as_bytes());
-        assert_eq!(cutter.next().unwrap().unwrap().data.len(), 90);
+        assert_eq!(cutter.cut().unwrap().unwrap().data.len(), 90);
         cutter.push("y".repeat(101).as_bytes());
-        assert_eq!(cutter.next(), Err(TooLong(100)));
+        assert_eq!(cutter.cut(), Err(TooLong(100)));
         let mut cutter = Cutter::new(100);
         for _ in 0..3 {
             cutter.push(format!("data: {}\n", "z".repeat(40)).as_bytes());
         }
-        assert_eq!(cutter.next(), Err(TooLong(100)));
+        assert_eq!(cutter.cut(), Err(TooLong(100)));
     }
 
     #[test]
@@ -194,9 +194,9 @@ mod tests {
         cutter.push(b"data: ");
         for _ in 0..640 {
             cutter.push(&piece);
-            assert_eq!(cutter.next(), Ok(None));
+            assert_eq!(cutter.cut(), Ok(None));
         }
         cutter.push(b"\n\n");
-        assert_eq!(cutter.next().unwrap().unwrap().data.len(), 10 << 20);
+        assert_eq!(cutter.cut().unwrap().unwrap().data.len(), 10 << 20);
     }
 }

@@ -1,9 +1,11 @@
 //! Models: what is sent to providers, what comes back, and what happens when it does not.
 
 mod answers;
+mod captures;
 mod discovery;
 mod failures;
 mod limits;
+mod real;
 mod requests;
 
 use std::sync::Arc;

@@ -16,7 +16,7 @@ use super::reply::Reply;
 use super::request::Request;
 use super::sse::Event;
 use super::transport::Ask;
-use crate::config::{Kind, Provider, Secret};
+use crate::config::{Key, Kind, Limits, Provider, Secret};
 
 /// Who is spoken to.
 #[derive(Debug)]
@@ -149,6 +149,23 @@ pub fn of(kind: Kind) -> &'static dyn Translate {
         Kind::Anthropic => &anthropic::Anthropic,
         Kind::Openai => &openai::Openai,
     }
+}
+
+/// What the events of an answer are in one of the languages: for tests that bend events, without a server.
+///
+/// # Errors
+/// As [`Reader::event`] and [`Reader::reply`].
+pub fn read_events(kind: Kind, events: &[Event]) -> Result<Reply, CallError> {
+    let base_url = String::new();
+    let provider = Provider { name: "test".into(), kind, base_url, key: Key::None, limits: Limits::default() };
+    let mut reader = of(kind).reader(&To { provider: &provider, key: None, model: "test" });
+    let mut out = Vec::new();
+    for event in events {
+        if reader.event(event, &mut out)? == Step::End {
+            break;
+        }
+    }
+    reader.reply()
 }
 
 /// What an answer other than 200 means.
