@@ -86,8 +86,11 @@ impl Call<'_> {
         if !(200..300).contains(&answer.status) {
             return Err(self.refused(translate, answer, &watch).await);
         }
-        let json = answer.headers.get("content-type").and_then(|kind| kind.to_str().ok());
-        if json.is_some_and(|kind| kind.trim_start().starts_with("application/json")) {
+        let kind = answer.headers.get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if kind.starts_with("text/html") {
+            return Err(self.malformed("a web page".into()).hint("check `base_url` in config.toml"));
+        }
+        if kind.starts_with("application/json") {
             let body = answer.body(LONGEST_EVENT, &watch).await?;
             let mut out = Vec::new();
             let read = reader.whole(&body, &mut out);

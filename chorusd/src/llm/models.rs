@@ -147,7 +147,9 @@ impl Models {
             chance: &self.chance,
         };
         let mut reply = call.run(providers::of(provider.kind), &cancel).await?;
-        if let Some(price) = self.price_of(target) {
+        // What a provider says that this very call cost is better than its list, but not than what somebody configured.
+        let told = reply.usage.cost_usd.is_some() && !self.prices.contains_key(&target.to_string());
+        if let Some(price) = self.price_of(target).filter(|_| !told) {
             reply.usage.cost_usd = Some(super::reply::cost(&price, &reply.usage, reply.cache_write_tokens));
         }
         Ok(reply)

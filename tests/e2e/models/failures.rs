@@ -166,6 +166,12 @@ fn what_nobody_expects_is_an_error_that_can_be_read() {
     assert!(error.hint.is_some_and(|hint| hint.contains("base_url")));
     rig.server.openai().answer(Answer::error(200, "<html>hello</html>"));
     assert_eq!(rig.ask(SMALL).error().class, Class::Malformed);
+    rig.server.openai().answer(Answer::raw("<html>hello</html>").header("content-type", "text/html"));
+    let error = rig.ask(SMALL).error();
+    assert!(error.class == Class::Malformed && error.message.contains("a web page"), "{error}");
+    rig.server.anthropic().answer(Answer::error(200, &body("overloaded_error", "busy")));
+    rig.server.anthropic().say(["ok"]);
+    assert_eq!(rig.ask(CLAUDE).reply().content, "ok");
     rig.server.openai().answer(Answer::error(403, &format!("<html>{}</html>", "x".repeat(200_000))));
     let error = rig.ask(SMALL).error();
     assert!(error.class == Class::Denied && error.message.len() < 1000, "{}", error.message.len());

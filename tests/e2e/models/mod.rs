@@ -5,6 +5,7 @@ mod captures;
 mod discovery;
 mod failures;
 mod limits;
+mod money;
 mod real;
 mod requests;
 

@@ -69,7 +69,10 @@ pub fn end_stream(stream: &mut TcpStream) -> io::Result<()> {
 }
 
 fn head(status: u16, kind: &str, headers: &[(String, String)]) -> String {
-    let mut head = format!("HTTP/1.1 {status} Scripted\r\ncontent-type: {kind}\r\n");
+    let mut head = format!("HTTP/1.1 {status} Scripted\r\n");
+    if !headers.iter().any(|(name, _)| name == "content-type") {
+        head.push_str(&format!("content-type: {kind}\r\n"));
+    }
     for (name, value) in headers {
         head.push_str(&format!("{name}: {value}\r\n"));
     }

@@ -52,6 +52,10 @@ fn show(app: &mut App, found: &ModelsResult) -> Result<(), Failure> {
     for provider in &found.providers {
         line(app, provider, width)?;
     }
+    if found.providers.iter().any(|provider| provider.found == Discovery::NotRun) {
+        app.out.flush()?;
+        app.notes.hint("`chorusctl models validate` asks now");
+    }
     let models: Vec<&Model> = found.providers.iter().flat_map(|provider| &provider.models).collect();
     if models.is_empty() {
         return Ok(());

@@ -13,7 +13,7 @@ use super::super::super::reply::{Reply, Stop};
 use super::super::super::sse::Event;
 use super::super::calls::{self, Begun, Ids};
 use super::super::{Named, Reader, Step};
-use super::{Fault, KIND, class_of};
+use super::{Fault, KIND, Refusal, class_of};
 
 /// An answer as far as it has come.
 pub struct Messages {
@@ -84,20 +84,16 @@ struct End {
 }
 
 #[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type")]
 enum Delta {
-    TextDelta {
-        text: String,
-    },
-    ThinkingDelta {
-        thinking: String,
-    },
-    SignatureDelta {
-        signature: String,
-    },
-    InputJsonDelta {
-        partial_json: String,
-    },
+    #[serde(rename = "text_delta")]
+    Text { text: String },
+    #[serde(rename = "thinking_delta")]
+    Thinking { thinking: String },
+    #[serde(rename = "signature_delta")]
+    Signature { signature: String },
+    #[serde(rename = "input_json_delta")]
+    Params { partial_json: String },
     #[serde(other)]
     Other,
 }
@@ -189,13 +185,13 @@ impl Messages {
             _ => _ = block.insert(key.to_owned(), more.into()),
         };
         match (delta, self.blocks.get_mut(&index)) {
-            (Delta::TextDelta { text }, _) => self.say(text, out),
-            (Delta::ThinkingDelta { thinking }, Some(Block::Kept(block))) => {
+            (Delta::Text { text }, _) => self.say(text, out),
+            (Delta::Thinking { thinking }, Some(Block::Kept(block))) => {
                 append(block, "thinking", &thinking);
                 out.push(Output::Thinking(thinking));
             }
-            (Delta::SignatureDelta { signature }, Some(Block::Kept(block))) => append(block, "signature", &signature),
-            (Delta::InputJsonDelta { partial_json }, Some(Block::Call(call))) => call.params.push_str(&partial_json),
+            (Delta::Signature { signature }, Some(Block::Kept(block))) => append(block, "signature", &signature),
+            (Delta::Params { partial_json }, Some(Block::Call(call))) => call.params.push_str(&partial_json),
             _ => {}
         }
     }
@@ -236,6 +232,9 @@ impl Reader for Messages {
     }
 
     fn whole(&mut self, body: &[u8], out: &mut Vec<Output>) -> Result<(), CallError> {
+        if let Ok(Refusal { error }) = serde_json::from_slice(body) {
+            return Err(self.from.failure(class_of(&error, None), None, Some(&error.message)));
+        }
         let whole: Whole = serde_json::from_slice(body).map_err(|e| self.from.malformed(&e))?;
         for (index, block) in whole.content.into_iter().enumerate() {
             let read = |e: serde_json::Error| self.from.malformed(&e);

@@ -33,7 +33,7 @@ struct Turn<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Content<'a> {
-    Block(Block<'a>),
+    Block(Box<Block<'a>>),
     Echo(Box<RawValue>),
 }
 
@@ -103,7 +103,7 @@ pub fn body(provider: &str, model: &str, request: &Request) -> serde_json::Resul
     for message in &request.messages {
         let (role, content) = match message.role {
             Role::Assistant => ("assistant", said(provider, message)),
-            Role::ToolResult => ("user", vec![Content::Block(result(message))]),
+            Role::ToolResult => ("user", vec![Content::Block(Box::new(result(message)))]),
             // The window quotes what a system message says; should one come through, it has no more authority.
             Role::User | Role::System => ("user", heard(message)),
         };
@@ -136,7 +136,7 @@ fn heard(message: &Message) -> Vec<Content<'_>> {
     if !message.content.trim().is_empty() {
         content.push(text(&*message.content));
     }
-    content.into_iter().map(Content::Block).collect()
+    content.into_iter().map(|block| Content::Block(Box::new(block))).collect()
 }
 
 /// Attachments come before the text that speaks of them.
@@ -153,20 +153,20 @@ fn attached(message: &Message) -> Vec<Block<'_>> {
 fn said<'a>(provider: &str, message: &'a Message) -> Vec<Content<'a>> {
     let mut content: Vec<Content<'a>> = kept(provider, message).into_iter().map(Content::Echo).collect();
     if !message.content.trim().is_empty() {
-        content.push(Content::Block(text(&*message.content)));
+        content.push(Content::Block(Box::new(text(&*message.content))));
     }
     content.extend(message.tool_calls.iter().map(|call| {
         let input = match text_of(&call.params) {
             None => Some(call.params.clone()),
             Some(text) => to_raw_value(&json!({"invalid": text})).ok(),
         };
-        Content::Block(Block {
+        Content::Block(Box::new(Block {
             kind: "tool_use",
             id: Some(&call.id),
             name: Some(&call.name),
             input,
             ..Block::default()
-        })
+        }))
     }));
     content
 }
