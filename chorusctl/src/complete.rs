@@ -47,6 +47,7 @@ fn meant(arg: &Arg, command: &str, above: &str) -> Option<Names> {
     match (arg.get_id().as_str(), value) {
         ("agent", _) | (_, "AGENT") => Some(Names::Agents),
         ("name", _) if above == "agent" && command != "init" => Some(Names::Agents),
+        ("model", _) => Some(Names::Models),
         (_, value) if value.starts_with("SESSION") => Some(Names::Sessions),
         _ => None,
     }
@@ -78,6 +79,7 @@ mod tests {
         assert_eq!(of(&["agent", "show"], "name"), agents);
         assert_eq!(of(&["context", "history"], "whose"), agents);
         assert_eq!(of(&["agent", "init"], "name"), None);
+        assert_eq!(of(&["agent", "init"], "model"), Some(Names::Models));
         assert_eq!(of(&["context", "restore"], "session"), sessions);
         assert_eq!(of(&["session", "show"], "session"), sessions);
     }

@@ -25,6 +25,7 @@ use crate::failure::{Failure, Result};
 use crate::lifecycle::{
     detach, home, leftover, lock::InstanceLock, log, passed::Passed, service, signals, signals::Stops, socket,
 };
+use crate::llm::Models;
 use crate::memory;
 use crate::ops::agent::use_::CHOSEN;
 use crate::ops::{self, Ops};
@@ -166,6 +167,7 @@ impl Daemon {
             store,
             registry,
             directory,
+            models: Arc::new(Models::new(&config, &places.home)),
             started_at: clock.now(),
             clock,
             config,
@@ -221,6 +223,8 @@ impl Daemon {
         self.tasks.spawn(idle::run(self.ops.registry.clone(), stop.clone()));
         self.tasks.spawn(rest::run(self.ops.registry.clone(), stop.clone()));
         self.tasks.spawn(maintain(self.ops.clone()));
+        let models = self.ops.models.clone();
+        self.tasks.spawn(async move { models.discover().await });
         tokio::select! {
             Some(signal) = stops.recv() => tracing::info!(signal, "stopping"),
             () = self.ops.stop.cancelled() => tracing::info!("stopping on request"),

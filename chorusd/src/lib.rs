@@ -8,6 +8,7 @@ pub mod daemon;
 pub mod failure;
 pub mod git;
 pub mod lifecycle;
+pub mod llm;
 mod memory;
 pub mod message;
 pub mod ops;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use chorus_tests::fuzz::{bend, frames, requests, session_file, transcript};
+use chorus_tests::fuzz::{bend, event_stream, frames, requests, session_file, transcript};
 use chorus_tests::rng::{Rng, rounds};
 
 /// The seeds of a target.
@@ -45,4 +45,9 @@ fn session_files_of_any_bytes() {
 #[test]
 fn transcripts_of_any_bytes() {
     run("transcript", transcript);
+}
+
+#[test]
+fn event_streams_of_any_bytes() {
+    run("event_stream", event_stream);
 }

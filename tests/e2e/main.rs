@@ -19,6 +19,7 @@ mod history;
 mod import;
 mod ledger;
 mod lifecycle;
+mod models;
 mod protocol_page;
 mod real_data;
 mod restore;

@@ -7,6 +7,9 @@ use chorus_proto::codec::FrameCodec;
 use chorus_proto::methods::import::ImportFormat;
 use chorus_proto::methods::{agent, context, daemon, import, session};
 use chorus_proto::{Message, Method, frame};
+use chorusd::config::Kind;
+use chorusd::llm::providers::read_events;
+use chorusd::llm::sse::Cutter;
 use chorusd::server::examine;
 use chorusd::session::file;
 use chorusd::session::import::{About, Sink, import};
@@ -158,6 +161,47 @@ pub fn transcript(data: &[u8]) {
         let taken = import(&mut Cursor::new(data), format, Timestamp::UNIX_EPOCH, &mut new_id, &mut sink);
         if taken.is_ok() {
             assert!(!sink.open && sink.messages > 0, "{format:?}: taken, and not whole");
+        }
+    }
+}
+
+/// Longest event in [`event_stream`]: small, so that both sides of the limit are met.
+const LONGEST_EVENT: usize = 1 << 10;
+
+/// Events come out the same however the bytes arrive, none is longer than the limit, and both wire formats take
+/// them or refuse them with a reason.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn event_stream(data: &[u8]) {
+    let cut = |step: usize| {
+        let (mut cutter, mut found) = (Cutter::new(LONGEST_EVENT), Vec::new());
+        for piece in data.chunks(step.max(1)) {
+            cutter.push(piece);
+            loop {
+                match cutter.cut() {
+                    Ok(Some(event)) => found.push(event),
+                    Ok(None) => break,
+                    Err(_) => return (found, true),
+                }
+            }
+        }
+        found.extend(cutter.rest());
+        (found, false)
+    };
+    let whole = cut(data.len());
+    // Where an event is too long, what is lost with it depends on the pieces.
+    let (bytewise, pieces) = (cut(1), cut(7));
+    if !(whole.1 || bytewise.1 || pieces.1) {
+        assert_eq!(whole, bytewise, "byte by byte");
+        assert_eq!(whole, pieces, "in pieces");
+    }
+    // What is no UTF-8 becomes longer when it is replaced.
+    assert!(whole.0.iter().all(|event| event.data.len() <= 4 * LONGEST_EVENT));
+    for kind in [Kind::Anthropic, Kind::Openai] {
+        match read_events(kind, &whole.0) {
+            Ok(reply) => assert!(reply.tool_calls.iter().all(|call| !call.params.get().contains('\n'))),
+            Err(error) => assert!(!error.message.is_empty()),
         }
     }
 }

@@ -13,6 +13,7 @@ pub mod import;
 pub mod inside;
 pub mod many;
 pub mod measure;
+pub mod model_server;
 pub mod process;
 pub mod raw;
 pub mod rng;

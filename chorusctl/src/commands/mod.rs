@@ -13,6 +13,7 @@ pub mod describe;
 pub mod doctor;
 pub mod events;
 pub mod man;
+pub mod models;
 pub mod session;
 pub mod status;
 pub mod tour;
@@ -29,6 +30,8 @@ pub enum Command {
     Context(context::Args),
     /// Look at saved conversations, take them out, and bring others along
     Session(session::Args),
+    /// See which models there are, and whether their providers take the keys
+    Models(models::Args),
     /// Look at what was deleted, bring it back, or let it go
     Trash(trash::Args),
     /// Show the daemon and its agents
@@ -56,6 +59,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Failure> {
         Command::Agent(args) => agent::run(args, app),
         Command::Context(args) => context::run(args, app),
         Command::Session(args) => session::run(args, app),
+        Command::Models(args) => models::run(args, app),
         Command::Trash(args) => trash::run(args, app),
         Command::Status(args) => status::run(args, app),
         Command::Events(args) => events::run(args, app),

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use chorus_proto::Client;
 use chorus_proto::methods::agent::{List, ListParams};
 use chorus_proto::methods::context::{History, HistoryParams};
+use chorus_proto::methods::models::{List as Models, ModelsParams};
 use clap_complete::CompletionCandidate;
 
 use crate::app::App;
@@ -24,6 +25,7 @@ const MOST: u64 = 100;
 pub enum Names {
     Agents,
     Sessions,
+    Models,
 }
 
 impl Names {
@@ -33,6 +35,7 @@ impl Names {
         match self {
             Self::Agents => agents(),
             Self::Sessions => sessions(),
+            Self::Models => models(),
         }
     }
 }
@@ -58,9 +61,19 @@ fn sessions() -> Vec<CompletionCandidate> {
     })
 }
 
+/// Aliases, then every model that was found.
+fn models() -> Vec<CompletionCandidate> {
+    ask(|client, _| {
+        let found = client.call::<Models>(&ModelsParams {}).ok()?;
+        let models = found.providers.into_iter().flat_map(|provider| provider.models);
+        let models = models.map(|model| (model.name, model.display_name.unwrap_or_default()));
+        Some(found.aliases.into_iter().chain(models).filter(|(name, _)| plain(name)).collect())
+    })
+}
+
 /// Only what needs no quoting in any shell.
 fn plain(name: &str) -> bool {
-    name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+    name.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c))
 }
 
 /// A name, and what it is.

@@ -28,12 +28,18 @@ pub struct AgentConfig {
     pub idle_timeout: Option<Duration>,
     pub channel_id: Option<String>,
     pub guild_id: Option<String>,
+    /// Tokens a day; 0: no limit.
+    pub daily_token_limit: u64,
+    /// US dollars a day; 0: no limit.
+    pub daily_cost_limit: f64,
 }
 
 /// Keys that `agent config` sets; `name` is a rename and done elsewhere.
-pub const SETTABLE: [&str; 9] = [
+pub const SETTABLE: [&str; 11] = [
     "channel_id",
     "compact_at_tokens",
+    "daily_cost_limit",
+    "daily_token_limit",
     "guild_id",
     "idle_timeout",
     "model",
@@ -81,6 +87,14 @@ impl AgentConfig {
             },
             channel_id: text("channel_id"),
             guild_id: text("guild_id"),
+            daily_token_limit: map
+                .get("daily_token_limit")
+                .and_then(Value::as_u64)
+                .unwrap_or(defaults.defaults.daily_token_limit),
+            daily_cost_limit: map
+                .get("daily_cost_limit")
+                .and_then(Value::as_f64)
+                .unwrap_or(defaults.defaults.daily_cost_limit),
             map,
         })
     }
@@ -126,7 +140,8 @@ fn check(key: &str, value: &Value) -> Result<(), String> {
             }
             _ => return Err("has `permissions` that are not the name of a profile".into()),
         },
-        "window_messages" | "compact_at_tokens" => value.is_u64(),
+        "window_messages" | "compact_at_tokens" | "daily_token_limit" => value.is_u64(),
+        "daily_cost_limit" => value.as_f64().is_some_and(|limit| limit.is_finite() && limit >= 0.0),
         "running_tasks" => value.is_array(),
         _ => true,
     };
@@ -151,11 +166,18 @@ pub fn normalise(key: &str, value: Value) -> Result<Value> {
     }
     let value = match value {
         Value::String(text) if text.is_empty() && key != "system_prompt" => Value::Null,
-        Value::String(text) if matches!(key, "window_messages" | "compact_at_tokens") => {
+        Value::String(text) if matches!(key, "window_messages" | "compact_at_tokens" | "daily_token_limit") => {
             text.parse::<u64>().map(Value::from).map_err(|_| {
                 Failure::invalid(format!("`{key}` must be a whole number of 0 or more"))
                     .hint(format!("for example: chorusctl agent config NAME {key} 50"))
             })?
+        }
+        Value::String(text) if key == "daily_cost_limit" => {
+            let limit = text.parse::<f64>().ok().filter(|limit| *limit >= 0.0);
+            limit
+                .and_then(serde_json::Number::from_f64)
+                .map(Value::Number)
+                .ok_or_else(|| Failure::invalid(format!("`{key}` must be a number of 0 or more")).hint(example(key)))?
         }
         Value::Number(number) if key == "idle_timeout" && number.as_u64() == Some(0) => Value::from("0"),
         other => other,
@@ -173,6 +195,8 @@ fn example(key: &str) -> String {
         "idle_timeout" => "for example 30m, 1h30m or 7d; 0 is never".into(),
         "permissions" => format!("one of: {}", PROFILES.join(", ")),
         "window_messages" | "compact_at_tokens" => "a whole number, for example 50".into(),
+        "daily_token_limit" => "a whole number, for example 2000000; 0 is no limit".into(),
+        "daily_cost_limit" => "US dollars, for example 2.50; 0 is no limit".into(),
         "model" => "a text, for example anthropic/claude-sonnet-4-5".into(),
         _ => "a text; an empty one takes the default".into(),
     }
@@ -243,6 +267,10 @@ mod tests {
         assert_eq!(normalise("window_messages", "20".into()).unwrap(), 20);
         assert_eq!(normalise("model", "".into()).unwrap(), Value::Null);
         assert!(normalise("window_messages", "many".into()).is_err());
+        assert_eq!(normalise("daily_token_limit", "5000".into()).unwrap(), 5000);
+        assert_eq!(normalise("daily_cost_limit", "2.5".into()).unwrap(), 2.5);
+        assert!(normalise("daily_cost_limit", "-1".into()).is_err());
+        assert!(normalise("daily_cost_limit", "inf".into()).is_err());
         assert!(normalise("idle_timeout", "soon".into()).is_err());
         assert_eq!(normalise("modle", "x".into()).unwrap_err().hint.as_deref(), Some("did you mean `model`?"));
         assert!(normalise("id", "x".into()).is_err());

@@ -77,9 +77,25 @@ pub const KEYS: &[Key] = &[
         c.defaults.compact_at_tokens = v.count()?;
         Ok(())
     }),
+    key("defaults", "daily_token_limit", |c, v| {
+        c.defaults.daily_token_limit = v.count()?;
+        Ok(())
+    }),
+    key("defaults", "daily_cost_limit", |c, v| {
+        c.defaults.daily_cost_limit = v.amount()?;
+        Ok(())
+    }),
+    key("discovery", "local", |c, v| {
+        c.discovery_local = v.boolean()?;
+        Ok(())
+    }),
 ];
 
-fn positive(place: &mut Duration, value: &Given) -> Result<(), String> {
+/// Sets a duration that must not be nothing.
+///
+/// # Errors
+/// What it must be.
+pub fn positive(place: &mut Duration, value: &Given) -> Result<(), String> {
     let duration = value.duration()?;
     if duration.is_zero() {
         return Err("must be longer than nothing".into());

@@ -8,6 +8,7 @@ use chorus_proto::ErrorKind;
 use toml::de::{DeTable, DeValue};
 
 use super::keys::KEYS;
+use super::tables::{self, Source, TABLES};
 use super::value::Given;
 use super::{Config, nearest};
 use crate::failure::{Failure, Result};
@@ -19,8 +20,9 @@ use crate::failure::{Failure, Result};
 /// A file that cannot be read, an unknown key or a value that does not fit; the place is named.
 pub fn load(path: &Path, env: impl Fn(&str) -> Option<OsString>) -> Result<Config> {
     let mut config = Config::default();
+    let source = Source { dir: path.parent().unwrap_or(Path::new("")), env: &env };
     match std::fs::read_to_string(path) {
-        Ok(text) => from_toml(&mut config, &text, path)?,
+        Ok(text) => from_toml(&mut config, &text, path, &source)?,
         Err(e) if e.kind() == io::ErrorKind::NotFound => {}
         Err(e) => {
             return Err(Failure::new(ErrorKind::InvalidConfig, format!("cannot read {}: {e}", path.display()))
@@ -35,10 +37,11 @@ pub fn load(path: &Path, env: impl Fn(&str) -> Option<OsString>) -> Result<Confi
                 .hint("correct or unset it")
         })?;
     }
+    tables::usual(&mut config, &source);
     Ok(config)
 }
 
-fn from_toml(config: &mut Config, text: &str, path: &Path) -> Result<()> {
+fn from_toml(config: &mut Config, text: &str, path: &Path, source: &Source<'_>) -> Result<()> {
     let line = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
     let wrong = |at: usize, what: String, hint: String| {
         Failure::new(ErrorKind::InvalidConfig, format!("{}, line {}: {what}", path.display(), line(at))).hint(hint)
@@ -49,6 +52,10 @@ fn from_toml(config: &mut Config, text: &str, path: &Path) -> Result<()> {
     for (name, value) in document.get_ref() {
         let tables = KEYS.iter().any(|key| key.table == name.get_ref().as_ref());
         match value.get_ref() {
+            DeValue::Table(inner) if TABLES.contains(&name.get_ref().as_ref()) => {
+                tables::read(config, name.get_ref().as_ref(), inner, source)
+                    .map_err(|(at, what, hint)| wrong(at, what, hint))?;
+            }
             DeValue::Table(inner) if tables => {
                 pairs.extend(
                     inner.iter().map(|(inner_name, inner_value)| (name.get_ref().as_ref(), inner_name, inner_value)),
@@ -77,8 +84,8 @@ fn dotted(table: &str, name: &str) -> String {
 fn meant(table: &str, given: &str) -> String {
     let here = KEYS.iter().filter(|key| key.table == table).map(|key| key.name);
     let found = nearest(given, here).map(|name| dotted(table, name)).or_else(|| {
-        let name = nearest(given, KEYS.iter().map(|key| key.name))?;
-        KEYS.iter().find(|key| key.name == name).map(|key| dotted(key.table, key.name))
+        let name = nearest(given, KEYS.iter().map(|key| key.name).chain(TABLES))?;
+        Some(KEYS.iter().find(|key| key.name == name).map_or(name.to_owned(), |key| dotted(key.table, key.name)))
     });
     match found {
         Some(name) => format!("did you mean `{name}`?"),
@@ -91,10 +98,15 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::config::{Key, Kind};
 
     fn read(text: &str) -> Result<Config> {
         let mut config = Config::default();
-        from_toml(&mut config, text, Path::new("config.toml")).map(|()| config)
+        let env = |name: &str| (name == "ANTHROPIC_API_KEY").then(|| "sk-test".into());
+        let source = Source { dir: Path::new("/etc/chorus"), env: &env };
+        from_toml(&mut config, text, Path::new("config.toml"), &source)?;
+        tables::usual(&mut config, &source);
+        Ok(config)
     }
 
     #[test]
@@ -121,6 +133,60 @@ mod tests {
         assert_eq!(failure.message, "config.toml, line 1: `resume_on_start` must be true or false");
         assert!(read("= 1").unwrap_err().message.starts_with("config.toml, line 1: "));
         assert!(read("[defaults]\npermissions = \"opne\"").unwrap_err().message.contains("did you mean `open`?"));
+    }
+
+    #[test]
+    fn providers_prices_and_aliases_are_read() {
+        let text = "[providers.local]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:8080/v1/\"\n\
+                    api_key_file = \"key\"\nidle_timeout = \"5s\"\n[providers.anthropic]\n\
+                    [aliases]\nfast = \"local/small\"\n[prices.\"local/small\"]\ninput = 1\ncache_read = 0.25\n\
+                    [discovery]\nlocal = true\n";
+        let config = read(text).unwrap();
+        let local = &config.providers["local"];
+        assert_eq!((local.kind, &*local.base_url), (Kind::Openai, "http://127.0.0.1:8080/v1"));
+        assert_eq!(local.key, Key::File("/etc/chorus/key".into()));
+        assert_eq!((local.limits.idle, local.limits.connect), (Duration::from_secs(5), Duration::from_secs(10)));
+        let key = format!("{:?}", config.providers["anthropic"].key);
+        assert!(key.contains("ANTHROPIC_API_KEY") && !key.contains("sk-test"), "{key}");
+        assert_eq!(config.aliases["fast"], "local/small");
+        assert_eq!((config.prices["local/small"].input, config.prices["local/small"].cache_read), (1.0, Some(0.25)));
+        assert!(config.discovery_local);
+    }
+
+    #[test]
+    fn anthropic_is_there_for_whoever_has_a_key_and_no_provider() {
+        assert!(read("").unwrap().providers.contains_key("anthropic"));
+        let other = "[providers.local]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:1\"\n";
+        assert!(!read(other).unwrap().providers.contains_key("anthropic"));
+        let none = load(Path::new("/nonexistent/config.toml"), |_| None).unwrap();
+        assert!(none.providers.is_empty());
+        let meant = |name: &str| (name == "CHORUS_DEFAULT_MODEL").then(|| "anthropic/claude".into());
+        assert!(load(Path::new("/nonexistent/config.toml"), meant).unwrap().providers.contains_key("anthropic"));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_provider_is_said_with_its_line() {
+        for (text, what) in [
+            ("[providers.x]\nkidn = \"openai\"", "line 2: unknown key `providers.x.kidn`"),
+            ("[providers.x]\nkind = \"gemini\"", "line 2: `providers.x.kind` must be"),
+            ("\n[providers.x]\nkind = \"openai\"", "line 2: `providers.x` has no `base_url`"),
+            ("[providers.x]\nbase_url = \"http://a\"", "line 1: `providers.x` has no `kind`"),
+            ("[providers.x]\nbase_url = \"ftp://a\"", "line 2: `providers.x.base_url` must begin with http"),
+            ("[providers.x]\nbase_url = \"http://me:pw@a\"", "must have no user and no password"),
+            ("[providers.\"a/b\"]\nkind = \"openai\"", "is no name for a provider"),
+            ("[providers.anthropic]\napi_key_env = \"A\"\ncredential = \"b\"", "is one key too many"),
+            ("[providers.anthropic]\napi_key_env = \"sk-ant 1\"", "must be a name, not the key itself"),
+            ("[providers.anthropic]\nidle_timeout = \"0\"", "must be longer than nothing"),
+            ("providers = 3", "unknown key `providers`"),
+            ("[aliases]\nfast = \"small\"", "line 2: `aliases.fast` must be for a provider/model"),
+            ("[prices.\"a/b\"]\ninput = -1", "line 2: `prices.\"a/b\".input` must be a number"),
+            ("[discovry]\nlocal = true", "unknown key `discovry`"),
+        ] {
+            let failure = read(text).unwrap_err();
+            assert!(failure.message.contains(what) && failure.hint.is_some(), "{failure}");
+        }
+        let failure = read("[providers.x]\nkidn = \"openai\"").unwrap_err();
+        assert_eq!(failure.hint.as_deref(), Some("did you mean `providers.x.kind`?"));
     }
 
     #[test]

@@ -3,11 +3,17 @@
 pub mod agent;
 mod keys;
 mod load;
+pub mod provider;
+mod secret;
+mod tables;
 mod value;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 pub use load::load;
+pub use provider::{Key, Kind, Limits, Price, Provider};
+pub use secret::Secret;
 
 use crate::store::Durability;
 
@@ -30,6 +36,14 @@ pub struct Config {
     pub stop_timeout: Duration,
     pub log_level: tracing::Level,
     pub defaults: Defaults,
+    /// By their names.
+    pub providers: BTreeMap<String, Provider>,
+    /// Short names of models, each for a `provider/model`.
+    pub aliases: BTreeMap<String, String>,
+    /// By `provider/model`.
+    pub prices: BTreeMap<String, Price>,
+    /// Whether the usual ports of local model servers are asked.
+    pub discovery_local: bool,
 }
 
 /// `durability` as it is written.
@@ -47,6 +61,10 @@ pub struct Defaults {
     pub permissions: String,
     pub window_messages: u64,
     pub compact_at_tokens: u64,
+    /// Tokens of an agent a day; 0: no limit.
+    pub daily_token_limit: u64,
+    /// US dollars of an agent a day; 0: no limit.
+    pub daily_cost_limit: f64,
 }
 
 impl Default for Config {
@@ -66,7 +84,13 @@ impl Default for Config {
                 permissions: "standard".into(),
                 window_messages: 50,
                 compact_at_tokens: 15_000,
+                daily_token_limit: 0,
+                daily_cost_limit: 0.0,
             },
+            providers: BTreeMap::new(),
+            aliases: BTreeMap::new(),
+            prices: BTreeMap::new(),
+            discovery_local: false,
         }
     }
 }

@@ -9,6 +9,7 @@ use toml::de::DeValue;
 pub enum Given {
     Text(String),
     Integer(i64),
+    Float(f64),
     Boolean(bool),
     /// Of no type that any key has.
     Other,
@@ -21,6 +22,7 @@ impl Given {
             DeValue::Integer(number) => {
                 i64::from_str_radix(number.as_str(), number.radix()).map_or(Self::Other, Self::Integer)
             }
+            DeValue::Float(number) => number.as_str().parse().map_or(Self::Other, Self::Float),
             DeValue::Boolean(value) => Self::Boolean(*value),
             _ => Self::Other,
         }
@@ -49,6 +51,19 @@ impl Given {
             _ => None,
         };
         count.ok_or_else(|| "must be a whole number of 0 or more".into())
+    }
+
+    /// An amount of money.
+    pub fn amount(&self) -> Result<f64, String> {
+        let amount = match self {
+            // No sum of money is so large that this would round it.
+            Self::Integer(number) => Some(*number as f64),
+            Self::Float(number) => Some(*number),
+            Self::Text(text) => text.parse().ok(),
+            _ => None,
+        };
+        let amount = amount.filter(|amount| amount.is_finite() && *amount >= 0.0);
+        amount.ok_or_else(|| "must be a number of 0 or more, in US dollars".into())
     }
 
     /// A duration such as `30m` or `1h30m`.
@@ -112,6 +127,9 @@ mod tests {
         assert_eq!(Given::Integer(512).size(), Ok(512));
         assert!(Given::Text("16MB".into()).size().is_err());
         assert!(Given::Text("99999999999GiB".into()).size().is_err());
+        assert_eq!(Given::Integer(3).amount(), Ok(3.0));
+        assert_eq!(Given::Text("0.25".into()).amount(), Ok(0.25));
+        assert!(Given::Float(-1.0).amount().is_err() && Given::Text("nan".into()).amount().is_err());
         assert_eq!(idle_timeout("0"), Ok(None));
         assert_eq!(idle_timeout("1h30m"), Ok(Some(Duration::from_secs(5400))));
         assert!(idle_timeout("soon").is_err());

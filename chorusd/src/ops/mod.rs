@@ -5,6 +5,7 @@ pub mod context;
 pub mod doctor;
 pub mod events;
 mod import_sink;
+pub mod models;
 mod rebuild;
 pub mod scan;
 pub mod select;
@@ -29,6 +30,7 @@ use crate::agent::registry::Registry;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::failure::{Failure, Result};
+use crate::llm::Models;
 use crate::store::Store;
 
 /// Everything a verb may need.
@@ -37,6 +39,7 @@ pub struct Ops {
     pub store: Arc<Store>,
     pub registry: Arc<Registry>,
     pub directory: Arc<Directory>,
+    pub models: Arc<Models>,
     pub clock: Clock,
     pub config: Config,
     pub home: PathBuf,

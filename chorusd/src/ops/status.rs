@@ -52,7 +52,7 @@ pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
         agents: view::agents(ops, &entries).await?,
         tasks: TaskCounts::default(),
         discord: DiscordInfo::default(),
-        models: ModelCounts::default(),
+        models: ModelCounts { available: ops.models.count() },
     })
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_METHOD_NOT_FOUND, CODE_PARSE};
-use chorus_proto::methods::{Method, agent, context, daemon, doctor, events, export, import, session, trash};
+use chorus_proto::methods::{Method, agent, context, daemon, doctor, events, export, import, models, session, trash};
 use chorus_proto::rpc::{Progress, Request, VERSION};
 use chorus_proto::{ErrorKind, PROTOCOL, RpcError};
 use serde::Serialize;
@@ -30,7 +30,7 @@ pub struct Caller {
 }
 
 /// Every method there is, for hints.
-const METHODS: [&str; 34] = [
+const METHODS: [&str; 36] = [
     context::Rewind::NAME,
     context::Pin::NAME,
     context::Unpin::NAME,
@@ -65,6 +65,8 @@ const METHODS: [&str; 34] = [
     import::Begin::NAME,
     import::Add::NAME,
     import::Commit::NAME,
+    models::List::NAME,
+    models::Validate::NAME,
 ];
 
 /// Carries out the request in `body`. `None` for a notification: it has no answer.
@@ -95,6 +97,7 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
             answer.now::<export::Select, _, _>(params, |p| ops::session::export::select(o, p)).await
         }
         export::Read::NAME => answer.now::<export::Read, _, _>(params, |p| ops::session::export::read(o, p)).await,
+        models::List::NAME => answer.now::<models::List, _, _>(params, |p| ops::models::list::list(o, p)).await,
         trash::List::NAME => answer.now::<trash::List, _, _>(params, |p| ops::trash::list::list(o, p)).await,
         daemon::Stop::NAME => answer.now::<daemon::Stop, _, _>(params, |p| ops::status::stop(o, p)).await,
         // These are carried out to the end even if the client goes away in the middle.
@@ -114,6 +117,14 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
         }
         doctor::Doctor::NAME => {
             answer.whole::<doctor::Doctor, _, _>(params, |p| async move { ops::doctor::doctor(&ops, p).await }).await
+        }
+        models::Validate::NAME => {
+            answer
+                .whole::<models::Validate, _, _>(
+                    params,
+                    |p| async move { ops::models::validate::validate(&ops, p).await },
+                )
+                .await
         }
         agent::Use::NAME => {
             answer.whole::<agent::Use, _, _>(params, |p| async move { ops::agent::use_::use_(&ops, p).await }).await

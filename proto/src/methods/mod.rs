@@ -13,6 +13,7 @@ pub mod doctor;
 pub mod events;
 pub mod export;
 pub mod import;
+pub mod models;
 pub mod session;
 pub mod trash;
 

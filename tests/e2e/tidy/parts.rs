@@ -19,7 +19,7 @@ const RULES: [Rule; 18] = [
     Rule { path: "chorusd/src/agent/window", never: IMPURE },
     Rule { path: "chorusd/src/permission/", never: FORMAT },
     Rule { path: "chorusd/src/session/", never: FORMAT },
-    Rule { path: "chorusd/src/llm/", never: BELOW },
+    Rule { path: "chorusd/src/llm/", never: MODELS },
     Rule { path: "chorusd/src/tools/", never: BELOW },
     Rule { path: "chorusd/src/store/", never: BELOW },
     Rule { path: "chorusd/src/search/", never: BELOW },
@@ -51,6 +51,8 @@ const IMPURE: &[&str] = &[
 ];
 const FORMAT: &[&str] =
     &["tokio", "tokio_util", "rusqlite", "interprocess", "std::net", "crate::store", "crate::server"];
+const MODELS: &[&str] =
+    &["crate::agent", "crate::server", "crate::discord", "crate::mcp", "crate::ops", "crate::store", "rusqlite"];
 const BELOW: &[&str] = &["crate::agent", "crate::server", "crate::discord", "crate::mcp", "crate::ops"];
 const DOOR: &[&str] = &["crate::store", "crate::llm", "crate::tools", "rusqlite"];
 

@@ -124,6 +124,8 @@ impl Stage {
         for (name, _) in std::env::vars_os().filter(|(name, _)| ours(name)) {
             command.env_remove(name);
         }
+        // Nobody is to be asked for models with the user's key.
+        command.env_remove("ANTHROPIC_API_KEY");
         command.env("CHORUS_HOME", self.home()).current_dir(self.directory.path()).args(arguments);
         match self.color {
             ColorWhen::Auto => {}

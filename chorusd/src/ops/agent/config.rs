@@ -19,7 +19,7 @@ use crate::store::agents_dir::{Before, move_dir};
 /// Reads or sets one key of agent.json; setting `name` renames the agent.
 ///
 /// # Errors
-/// `agent_not_found`, `invalid_params`, `invalid_name`, `already_exists`, `storage_failed`.
+/// `agent_not_found`, `invalid_params`, `invalid_name`, `model_unavailable`, `already_exists`, `storage_failed`.
 pub async fn config(ops: &Ops, params: ConfigParams) -> Result<ConfigResult> {
     let agent = select::agent(ops, Some(&params.name)).await?;
     let Some(value) = params.value else {
@@ -71,6 +71,9 @@ async fn get(ops: &Ops, agent: &Arc<Entry>, key: Option<&str>) -> Result<ConfigR
 
 async fn set(ops: &Ops, agent: &Arc<Entry>, key: String, value: Value) -> Result<ConfigResult> {
     let value = normalise(&key, value)?;
+    if let Some(model) = value.as_str().filter(|_| key == "model") {
+        ops.models.admit(model)?;
+    }
     let rewritten = rewrite(ops, agent, &key, value).await?;
     let (new, config) = match adopt(ops, agent.facts.dir.clone(), rewritten.file).await {
         Ok(adopted) => adopted,

@@ -19,10 +19,13 @@ use crate::{git, template};
 /// Makes an agent, or revives one whose directory was kept. Where a step fails, those before it are undone.
 ///
 /// # Errors
-/// `invalid_name`, `invalid_params`, `already_exists`, `git_failed`, `disk_full`, `storage_failed`.
+/// `invalid_name`, `invalid_params`, `model_unavailable`, `already_exists`, `git_failed`, `disk_full`, `storage_failed`.
 pub async fn init(ops: &Ops, params: InitParams) -> Result<InitResult> {
     check_name(&params.name)?;
     let overrides = overrides(&params)?;
+    if let Some(model) = params.model.as_deref().filter(|model| !model.is_empty()) {
+        ops.models.admit(model)?;
+    }
     let name = params.name;
     let _one_at_a_time = ops.agents_lock.lock().await;
     if ops.directory.by_name(&name).is_some() {

@@ -1,0 +1,140 @@
+//! `chorusctl models`.
+
+use std::collections::BTreeMap;
+
+use chorus_proto::methods::models::{Discovery, Model, ModelProvider, ModelsResult};
+use clap::Subcommand;
+
+use crate::app::App;
+use crate::error::Failure;
+use crate::ui::words::count;
+use crate::ui::{Cell, Column, Style, Table, safe};
+
+pub mod list;
+pub mod validate;
+
+/// See which models there are, and whether their providers take the keys
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+}
+
+#[derive(Debug, Subcommand)]
+#[command(defer = true)]
+enum Verb {
+    /// List the models that were found; the same as no command
+    List(list::Args),
+    /// Ask every provider for its models, which tests its key; nothing is paid for
+    Validate(validate::Args),
+}
+
+/// Carries one of the verbs out.
+///
+/// # Errors
+/// Why it did not succeed.
+pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    match args.verb {
+        None => list::run(list::Args {}, app),
+        Some(Verb::List(args)) => list::run(args, app),
+        Some(Verb::Validate(args)) => validate::run(args, app),
+    }
+}
+
+/// A line for each provider, then the models.
+fn show(app: &mut App, found: &ModelsResult) -> Result<(), Failure> {
+    if found.providers.is_empty() {
+        app.notes.line("no provider of models is configured");
+        app.notes.hint("set ANTHROPIC_API_KEY where chorusd starts, or add [providers.NAME] to config.toml");
+        return Ok(());
+    }
+    let width = found.providers.iter().map(|provider| provider.name.chars().count()).max().unwrap_or(0);
+    for provider in &found.providers {
+        line(app, provider, width)?;
+    }
+    if found.providers.iter().any(|provider| provider.found == Discovery::NotRun) {
+        app.out.flush()?;
+        app.notes.hint("`chorusctl models validate` asks now");
+    }
+    let models: Vec<&Model> = found.providers.iter().flat_map(|provider| &provider.models).collect();
+    if models.is_empty() {
+        return Ok(());
+    }
+    app.out.text("\n")?;
+    let called = names(found);
+    let mut table = Table::new([
+        Column::new("MODEL"),
+        Column::new("CONTEXT").right(),
+        Column::new("INPUT").right().optional(),
+        Column::new("OUTPUT").right().optional(),
+        Column::new("ALSO").flexible(),
+    ]);
+    for model in models {
+        let price = |of: fn(&chorus_proto::methods::models::ModelPrice) -> f64| {
+            model.price.as_ref().map(|price| dollars(of(price))).unwrap_or_default()
+        };
+        table.row([
+            Cell::new(Style::Strong, safe::one_line(&model.name)),
+            model.context_length.map(|tokens| tokens.to_string()).unwrap_or_default().into(),
+            price(|price| price.input).into(),
+            price(|price| price.output).into(),
+            called.get(&*model.name).map(|names| safe::one_line(&names.join(", "))).unwrap_or_default().into(),
+        ]);
+    }
+    table.write(&mut app.out)?;
+    if found.providers.iter().any(|provider| provider.models.iter().any(|model| model.price.is_some())) {
+        app.out.text("\ninput and output in US dollars per million tokens\n")?;
+    }
+    Ok(())
+}
+
+fn line(app: &mut App, provider: &ModelProvider, width: usize) -> Result<(), Failure> {
+    let (word, style) = match provider.found {
+        Discovery::Ok => ("ok  ", Style::Good),
+        Discovery::Failed => ("FAIL", Style::Bad),
+        Discovery::NotRun => ("?   ", Style::Faint),
+    };
+    let text = match (&provider.problem, provider.found) {
+        (Some(problem), _) => safe::one_line(problem),
+        (None, Discovery::NotRun) => "not asked yet".to_owned(),
+        (None, _) => {
+            let local = if provider.local { "found on this machine, " } else { "" };
+            let models = count(provider.models.len() as u64, "model");
+            format!("{local}{models}, {}", safe::one_line(&provider.base_url))
+        }
+    };
+    let name = format!("{:width$}", safe::one_line(&provider.name));
+    let verdict = app.out.paint(style, word).to_string();
+    writeln!(app.out, "{verdict}  {name}  {text}")?;
+    let Some(hint) = &provider.hint else { return Ok(()) };
+    writeln!(app.out, "      {:width$}  hint: {}", "", safe::one_line(hint))
+}
+
+/// What else a model is called.
+fn names(found: &ModelsResult) -> BTreeMap<&str, Vec<&str>> {
+    let mut names: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    if let Some(default) = &found.default_model {
+        let default = found.aliases.get(default).unwrap_or(default);
+        names.entry(default).or_default().push("default");
+    }
+    for (alias, model) in &found.aliases {
+        names.entry(model).or_default().push(alias);
+    }
+    names
+}
+
+/// `3`, `0.25`: as many digits as there are, at most four.
+fn dollars(amount: f64) -> String {
+    let text = format!("{amount:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prices_have_the_digits_they_need() {
+        assert_eq!([3.0, 0.25, 0.0, 75.0, 0.00004].map(dollars), ["3", "0.25", "0", "75", "0"]);
+    }
+}

@@ -1,0 +1,238 @@
+//! `[providers.NAME]` and `[prices."provider/model"]`: where models are, and what they cost.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use reqwest::Url;
+use serde::{Deserialize, Serialize};
+
+use super::secret::Secret;
+use super::value::Given;
+
+/// The name, the base_url and the variable of the key that stand in where nothing is configured.
+pub const ANTHROPIC: (&str, &str, &str) = ("anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY");
+const OPENAI: (&str, &str, &str) = ("openai", "https://api.openai.com/v1", "OPENAI_API_KEY");
+
+/// Which protocol a provider speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Anthropic's Messages API.
+    Anthropic,
+    /// Chat completions, as OpenAI and many other servers have them.
+    Openai,
+}
+
+impl Kind {
+    /// As it is written in the configuration.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::Openai => "openai",
+        }
+    }
+}
+
+/// One provider of models.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Provider {
+    pub name: String,
+    pub kind: Kind,
+    /// Without a slash at its end.
+    pub base_url: String,
+    pub key: Key,
+    pub limits: Limits,
+}
+
+/// Where a provider's key comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Key {
+    /// The server asks for none.
+    None,
+    /// From the environment, as it was at the start.
+    Env { variable: String, value: Option<Secret> },
+    /// Read anew at each use, so that it may be changed while the daemon runs.
+    File(PathBuf),
+    /// As a file, in the directory that the service manager passes; `None`: it passed none.
+    Credential { name: String, path: Option<PathBuf> },
+}
+
+/// How long a call may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Until there is a connection, TLS included.
+    pub connect: Duration,
+    /// From the request to the first event of the answer.
+    pub first_byte: Duration,
+    /// From one event to the next; pings are none.
+    pub idle: Duration,
+    /// For everything, further tries included.
+    pub total: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        Self { connect: seconds(10), first_byte: seconds(60), idle: seconds(90), total: seconds(15 * 60) }
+    }
+}
+
+/// What a model costs, in US dollars per million tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Price {
+    pub input: f64,
+    pub output: f64,
+    /// None: as the input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_read: Option<f64>,
+    /// None: as the input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<f64>,
+}
+
+/// Sets one key of a table that the user names.
+pub type Set<T> = fn(&mut T, &Given) -> Result<(), String>;
+
+/// The keys of `[providers.NAME]`.
+pub const PROVIDER_KEYS: &[(&str, Set<Draft>)] = &[
+    ("kind", |p, v| {
+        p.kind = Some(match v.text()?.as_str() {
+            "anthropic" => Kind::Anthropic,
+            "openai" => Kind::Openai,
+            _ => return Err("must be \"anthropic\" or \"openai\" (any OpenAI-compatible server)".into()),
+        });
+        Ok(())
+    }),
+    ("base_url", |p, v| {
+        p.base_url = Some(url(&v.text()?)?);
+        Ok(())
+    }),
+    ("api_key_env", |p, v| p.key(DraftKey::Env(named(v, |c| c.is_ascii_alphanumeric() || c == '_')?))),
+    ("api_key_file", |p, v| p.key(DraftKey::File(v.text()?))),
+    ("credential", |p, v| p.key(DraftKey::Credential(named(v, |c| c.is_ascii_graphic() && c != '/')?))),
+    ("connect_timeout", |p, v| super::keys::positive(&mut p.limits.connect, v)),
+    ("first_byte_timeout", |p, v| super::keys::positive(&mut p.limits.first_byte, v)),
+    ("idle_timeout", |p, v| super::keys::positive(&mut p.limits.idle, v)),
+    ("total_timeout", |p, v| super::keys::positive(&mut p.limits.total, v)),
+];
+
+/// The keys of `[prices."provider/model"]`.
+pub const PRICE_KEYS: &[(&str, Set<Price>)] = &[
+    ("input", |p, v| {
+        p.input = v.amount()?;
+        Ok(())
+    }),
+    ("output", |p, v| {
+        p.output = v.amount()?;
+        Ok(())
+    }),
+    ("cache_read", |p, v| {
+        p.cache_read = Some(v.amount()?);
+        Ok(())
+    }),
+    ("cache_write", |p, v| {
+        p.cache_write = Some(v.amount()?);
+        Ok(())
+    }),
+];
+
+/// A provider as far as its table was read.
+#[derive(Debug, Default)]
+pub struct Draft {
+    kind: Option<Kind>,
+    base_url: Option<String>,
+    key: Option<DraftKey>,
+    limits: Limits,
+}
+
+#[derive(Debug)]
+enum DraftKey {
+    Env(String),
+    File(String),
+    Credential(String),
+}
+
+impl Draft {
+    fn key(&mut self, key: DraftKey) -> Result<(), String> {
+        if self.key.replace(key).is_some() {
+            return Err("is one key too many: give `api_key_env`, `api_key_file` or `credential`".into());
+        }
+        Ok(())
+    }
+
+    /// The provider; `dir` is where the configuration lies.
+    ///
+    /// # Errors
+    /// What is missing, to be read after the provider's name.
+    pub fn finish(self, name: &str, dir: &Path, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Provider, String> {
+        let usual = [ANTHROPIC, OPENAI].into_iter().find(|usual| usual.0 == name);
+        let kind = match (self.kind, usual) {
+            (Some(kind), _) => kind,
+            (None, Some(usual)) if usual == ANTHROPIC => Kind::Anthropic,
+            (None, Some(_)) => Kind::Openai,
+            (None, None) => {
+                return Err("has no `kind`: \"anthropic\", or \"openai\" (any OpenAI-compatible server)".into());
+            }
+        };
+        let usual = match kind {
+            Kind::Anthropic => Some(ANTHROPIC),
+            Kind::Openai => Some(OPENAI).filter(|usual| usual.0 == name),
+        };
+        // The usual key goes to the usual server only.
+        let variable = usual.filter(|_| self.base_url.is_none() || kind == Kind::Anthropic).map(|usual| usual.2);
+        let base_url = self.base_url.or_else(|| usual.map(|usual| usual.1.to_owned()));
+        let Some(base_url) = base_url else { return Err("has no `base_url`".into()) };
+        let key = match (self.key, variable) {
+            (None, None) => Key::None,
+            (None, Some(variable)) => from_env(variable.to_owned(), env),
+            (Some(DraftKey::Env(variable)), _) => from_env(variable, env),
+            (Some(DraftKey::File(file)), _) => Key::File(dir.join(file)),
+            (Some(DraftKey::Credential(name)), _) => {
+                let path = env("CREDENTIALS_DIRECTORY").map(|dir| Path::new(&dir).join(&name));
+                Key::Credential { name, path }
+            }
+        };
+        Ok(Provider { name: name.to_owned(), kind, base_url, key, limits: self.limits })
+    }
+}
+
+fn from_env(variable: String, env: &dyn Fn(&str) -> Option<OsString>) -> Key {
+    let value = env(&variable).filter(|value| !value.is_empty());
+    // What is no UTF-8 is refused at use, with every other key that cannot be sent.
+    let value = value.map(|value| Secret::new(value.to_string_lossy().into_owned()));
+    Key::Env { variable, value }
+}
+
+fn named(value: &Given, good: fn(char) -> bool) -> Result<String, String> {
+    let name = value.text()?;
+    let fits = !name.is_empty() && name != "." && name != ".." && name.chars().all(good);
+    // What stands here may be a key, by mistake: it is not said again.
+    if fits { Ok(name) } else { Err("must be a name, not the key itself".into()) }
+}
+
+fn url(text: &str) -> Result<String, String> {
+    let url = Url::parse(text).map_err(|e| format!("is no URL: {e}"))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err("must begin with http:// or https://".into());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("must have no user and no password in it; keys go into `api_key_env`".into());
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err("must end with its path".into());
+    }
+    Ok(text.trim_end_matches('/').to_owned())
+}
+
+/// Whether `name` may name a provider.
+///
+/// # Errors
+/// What a name is.
+pub fn check_name(name: &str) -> Result<(), String> {
+    let good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if !name.is_empty() && name.chars().all(good) {
+        return Ok(());
+    }
+    Err("is no name for a provider: letters, digits, `-`, `_` and `.`".into())
+}

@@ -1,0 +1,112 @@
+//! The tables of config.toml that the user names: `[providers.NAME]`, `[prices."MODEL"]`, `[aliases]`.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use toml::de::{DeTable, DeValue};
+
+use super::provider::{ANTHROPIC, Draft, PRICE_KEYS, PROVIDER_KEYS, Price, Set, check_name};
+use super::value::Given;
+use super::{Config, nearest};
+
+/// Their names.
+pub const TABLES: [&str; 3] = ["providers", "prices", "aliases"];
+
+/// What is wrong: where, what, and what to do.
+pub type Wrong = (usize, String, String);
+
+/// Where the configuration comes from.
+pub struct Source<'a> {
+    pub dir: &'a Path,
+    pub env: &'a dyn Fn(&str) -> Option<OsString>,
+}
+
+/// Reads one of [`TABLES`].
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read(config: &mut Config, table: &str, content: &DeTable<'_>, source: &Source<'_>) -> Result<(), Wrong> {
+    for (label, value) in content {
+        let (name, at) = (label.get_ref().as_ref(), label.span().start);
+        let place = format!("{table}.{}", quoted(name));
+        let wrong =
+            |what: String| (at, format!("`{place}` {what}"), "correct it; docs/OPERATIONS.md has examples".into());
+        match table {
+            "aliases" => {
+                let model = Given::from_toml(value.get_ref()).text().map_err(&wrong)?;
+                check_alias(name, &model).map_err(&wrong)?;
+                config.aliases.insert(name.to_owned(), model);
+            }
+            "prices" => {
+                model(name).map_err(&wrong)?;
+                let mut price = Price::default();
+                each(&mut price, &place, inner(value.get_ref()).map_err(&wrong)?, PRICE_KEYS)?;
+                config.prices.insert(name.to_owned(), price);
+            }
+            _ => {
+                check_name(name).map_err(&wrong)?;
+                let mut draft = Draft::default();
+                each(&mut draft, &place, inner(value.get_ref()).map_err(&wrong)?, PROVIDER_KEYS)?;
+                let provider = draft.finish(name, source.dir, source.env).map_err(&wrong)?;
+                config.providers.insert(name.to_owned(), provider);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where no provider is configured, Anthropic is there for whoever has a key, or says that it is meant.
+pub fn usual(config: &mut Config, source: &Source<'_>) {
+    let (name, _, variable) = ANTHROPIC;
+    let meant = config.default_model.as_deref().is_some_and(|model| model.split('/').next() == Some(name));
+    let has_key = (source.env)(variable).is_some_and(|key| !key.is_empty());
+    if config.providers.is_empty()
+        && (meant || has_key)
+        && let Ok(provider) = Draft::default().finish(name, source.dir, source.env)
+    {
+        config.providers.insert(name.to_owned(), provider);
+    }
+}
+
+fn each<T>(whole: &mut T, place: &str, content: &DeTable<'_>, keys: &[(&str, Set<T>)]) -> Result<(), Wrong> {
+    for (label, value) in content {
+        let (name, at) = (label.get_ref().as_ref(), label.span().start);
+        let Some((_, set)) = keys.iter().find(|(key, _)| *key == name) else {
+            let known = keys.iter().map(|(key, _)| *key);
+            let hint = match nearest(name, known.clone()) {
+                Some(meant) => format!("did you mean `{place}.{meant}`?"),
+                None => format!("known keys: {}", known.collect::<Vec<_>>().join(", ")),
+            };
+            return Err((at, format!("unknown key `{place}.{name}`"), hint));
+        };
+        set(whole, &Given::from_toml(value.get_ref()))
+            .map_err(|e| (at, format!("`{place}.{name}` {e}"), "correct the value".into()))?;
+    }
+    Ok(())
+}
+
+fn inner<'a, 'b>(value: &'a DeValue<'b>) -> Result<&'a DeTable<'b>, String> {
+    match value {
+        DeValue::Table(table) => Ok(table),
+        _ => Err("must be a table".into()),
+    }
+}
+
+/// Whether `name` is a `provider/model`.
+fn model(name: &str) -> Result<(), String> {
+    let named = name.split_once('/').is_some_and(|(provider, model)| !provider.is_empty() && !model.is_empty());
+    if named { Ok(()) } else { Err("must be for a provider/model".into()) }
+}
+
+fn check_alias(name: &str, of: &str) -> Result<(), String> {
+    if name.is_empty() || name.contains('/') {
+        return Err("must have a name without a slash".into());
+    }
+    model(of)
+}
+
+/// As it stands in a header of TOML.
+fn quoted(name: &str) -> String {
+    let bare = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    if bare { name.to_owned() } else { format!("{name:?}") }
+}

@@ -1,0 +1,187 @@
+//! One call of a model: tries, until it has an answer or there is no sense in another.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::error::{CallError, Class};
+use super::models::Chance;
+use super::output::Output;
+use super::providers::{Reader, Step, To, Translate, refused};
+use super::reply::Reply;
+use super::request::Request;
+use super::retry::{self, Policy};
+use super::sse::Cutter;
+use super::transport::{Answer, Transport, Watch};
+use crate::config::{Provider, Secret};
+
+/// The longest event that is taken: a whole answer may come as one.
+const LONGEST_EVENT: usize = 16 << 20;
+
+/// What a call needs.
+pub struct Call<'a> {
+    pub transport: Transport,
+    pub provider: &'a Provider,
+    pub key: Option<Secret>,
+    pub model: &'a str,
+    pub request: &'a Request,
+    pub outputs: mpsc::Sender<Output>,
+    pub policy: Policy,
+    pub chance: &'a Chance,
+}
+
+impl Call<'_> {
+    /// Calls until there is an answer. Nothing is tried again once a part of an answer was handed out.
+    ///
+    /// # Errors
+    /// Why there is none, with what had arrived of it.
+    pub async fn run(self, translate: &dyn Translate, cancel: &CancellationToken) -> Result<Reply, CallError> {
+        let started = Instant::now();
+        let total = started + self.provider.limits.total;
+        let mut attempt = 1;
+        loop {
+            let mut reader = translate.reader(&self.to());
+            let mut handed = false;
+            let tried = tokio::select! {
+                biased;
+                () = cancel.cancelled() => Err(CallError::cancelled()),
+                tried = self.once(translate, &mut *reader, &mut handed, total) => tried,
+            };
+            let error = match tried.and_then(|()| reader.reply()) {
+                Ok(mut reply) => {
+                    reply.usage.duration_ms = Some(u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX));
+                    return Ok(reply);
+                }
+                Err(error) => self.clean(CallError { partial: reader.text().to_owned(), ..error }),
+            };
+            let wait = if handed { None } else { self.policy.wait(&error, attempt, (self.chance)()) };
+            match wait {
+                Some(wait) if Instant::now() + wait < total => {
+                    attempt += 1;
+                    self.pause(attempt, wait, &error, cancel).await?;
+                }
+                _ => return Err(self.last(error, attempt)),
+            }
+        }
+    }
+
+    fn to(&self) -> To<'_> {
+        To { provider: self.provider, key: self.key.as_ref(), model: self.model }
+    }
+
+    /// One try: everything that comes goes into `reader`, and what is worth showing into the outputs.
+    async fn once(
+        &self,
+        translate: &dyn Translate,
+        reader: &mut dyn Reader,
+        handed: &mut bool,
+        total: Instant,
+    ) -> Result<(), CallError> {
+        let mut watch = Watch::new(self.provider.limits, total);
+        let ask = translate.ask(&self.to(), self.request)?;
+        let mut answer = self.transport.send(ask, &watch).await?;
+        if !(200..300).contains(&answer.status) {
+            return Err(self.refused(translate, answer, &watch).await);
+        }
+        let kind = answer.headers.get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if kind.starts_with("text/html") {
+            return Err(self.malformed("a web page".into()).hint("check `base_url` in config.toml"));
+        }
+        if kind.starts_with("application/json") {
+            let body = answer.body(LONGEST_EVENT, &watch).await?;
+            let mut out = Vec::new();
+            let read = reader.whole(&body, &mut out);
+            self.hand_out(out, handed).await;
+            return read;
+        }
+        let mut cutter = Cutter::new(LONGEST_EVENT);
+        let mut out = Vec::new();
+        while let Some(piece) = answer.piece(&watch).await? {
+            cutter.push(&piece);
+            while let Some(event) = cutter.cut().map_err(|e| self.malformed(e.to_string()))? {
+                let step = reader.event(&event, &mut out);
+                self.hand_out(std::mem::take(&mut out), handed).await;
+                match step? {
+                    Step::Ping => {}
+                    Step::More => watch.moved(),
+                    Step::End => {
+                        answer.leave();
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        if let Some(event) = cutter.rest() {
+            // What cannot be read here was cut off, and says so below.
+            let step = reader.event(&event, &mut out);
+            self.hand_out(std::mem::take(&mut out), handed).await;
+            if matches!(step, Ok(Step::End)) {
+                return Ok(());
+            }
+        }
+        if reader.may_end() {
+            return Ok(());
+        }
+        let what = format!("the answer of {} ended in the middle", self.provider.name);
+        Err(CallError::new(Class::Network, what).hint("try again; what had arrived is kept as interrupted"))
+    }
+
+    async fn hand_out(&self, out: Vec<Output>, handed: &mut bool) {
+        for output in out {
+            *handed = true;
+            // Whoever listened may have gone; the call goes on.
+            let _ = self.outputs.send(output).await;
+        }
+    }
+
+    async fn refused(&self, translate: &dyn Translate, answer: Answer, watch: &Watch) -> CallError {
+        let (status, headers) = (answer.status, answer.headers.clone());
+        let body = answer.error_body(watch).await;
+        let error = refused(translate, &self.to(), status, &headers, &body);
+        CallError { retry_after: retry::asked(&headers, Timestamp::now()), ..error }
+    }
+
+    fn malformed(&self, what: String) -> CallError {
+        CallError::new(Class::Malformed, format!("{} sent {what}", self.provider.name))
+    }
+
+    async fn pause(
+        &self,
+        attempt: u32,
+        wait: Duration,
+        error: &CallError,
+        cancel: &CancellationToken,
+    ) -> Result<(), CallError> {
+        let (provider, why) = (&self.provider.name, &error.message);
+        tracing::info!(%provider, model = self.model, attempt, ?wait, why, class = error.class.as_str(), "trying again");
+        let _ = self.outputs.send(Output::Retry { attempt, wait, why: why.clone() }).await;
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(CallError::cancelled()),
+            () = tokio::time::sleep(wait) => Ok(()),
+        }
+    }
+
+    /// Without the key, which a server may have said back: for the caller, the log and who listens.
+    fn clean(&self, error: CallError) -> CallError {
+        match &self.key {
+            Some(key) => CallError { message: key.scrub(&error.message), ..error },
+            None => error,
+        }
+    }
+
+    /// The error that the caller gets.
+    fn last(&self, mut error: CallError, attempts: u32) -> CallError {
+        if let Some(asked) = self.policy.too_long(&error) {
+            let asked = humantime::format_duration(Duration::from_secs(asked.as_secs()));
+            error.hint =
+                Some(format!("{} asks to wait {asked}; try again then, or use another model", self.provider.name));
+        } else if attempts > 1 {
+            error.message = format!("{} (tried {attempts} times)", error.message);
+        }
+        error
+    }
+}

@@ -1,0 +1,111 @@
+//! Reading a provider's key, and refusing one that cannot be sent.
+
+use std::path::Path;
+
+use super::error::{CallError, Class};
+use crate::config::{Key, Provider, Secret};
+
+/// Longer than any key; a file of this size is another file.
+const LONGEST: u64 = 16 << 10;
+
+/// The key of `provider`, where it has one. Reads a file: blocks.
+///
+/// # Errors
+/// `Auth`: there is none, or it cannot be sent. The key itself is never said.
+pub fn read(provider: &Provider) -> Result<Option<Secret>, CallError> {
+    let missing = |what: String, hint: String| CallError::new(Class::Auth, what).hint(hint);
+    let name = &provider.name;
+    let (text, place) = match &provider.key {
+        Key::None => return Ok(None),
+        Key::Env { variable, value: Some(value) } => (value.expose().to_owned(), format!("the variable {variable}")),
+        Key::Env { variable, value: None } => {
+            return Err(missing(
+                format!("there is no key for {name}: {variable} is not set"),
+                format!("set {variable} where chorusd starts and restart it, or give `api_key_file` in config.toml"),
+            ));
+        }
+        Key::Credential { name: credential, path: None } => {
+            return Err(missing(
+                format!("there is no key for {name}: the service manager passed no credentials"),
+                format!("LoadCredential={credential}:PATH in the unit, or `api_key_file` in config.toml"),
+            ));
+        }
+        Key::File(path) | Key::Credential { path: Some(path), .. } => {
+            let text = file(path).map_err(|e| {
+                missing(
+                    format!("the key of {name} cannot be read from {}: {e}", path.display()),
+                    "make it readable for chorusd".into(),
+                )
+            })?;
+            (text, path.display().to_string())
+        }
+    };
+    let wrong = if text.is_empty() {
+        "is empty"
+    } else if text.contains(['\n', '\r']) {
+        "has a line break in it"
+    } else if !text.chars().all(|c| c.is_ascii_graphic()) {
+        "has a space or a character that no key has"
+    } else {
+        return Ok(Some(Secret::new(text)));
+    };
+    Err(missing(
+        format!("the key of {name} {wrong}"),
+        format!("look at {place}: it must hold the key and nothing else"),
+    ))
+}
+
+/// What the file says, without the line end that editors leave.
+fn file(path: &Path) -> std::io::Result<String> {
+    if std::fs::metadata(path)?.len() > LONGEST {
+        return Err(std::io::Error::other("it is too large for a key"));
+    }
+    let bytes = std::fs::read(path)?;
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n')).unwrap_or(&text).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Kind, Limits};
+
+    fn with(key: Key) -> Result<Option<Secret>, CallError> {
+        let limits = Limits::default();
+        read(&Provider { name: "p".into(), kind: Kind::Openai, base_url: "http://a".into(), key, limits })
+    }
+
+    fn env(value: &str) -> Key {
+        Key::Env { variable: "P_KEY".into(), value: Some(Secret::new(value.into())) }
+    }
+
+    #[test]
+    fn a_key_that_cannot_be_sent_is_refused_and_not_said() {
+        assert_eq!(with(env("sk-good")).unwrap().unwrap().expose(), "sk-good");
+        assert_eq!(with(Key::None), Ok(None));
+        for bad in ["sk-bad\n", "sk\nbad", "sk-b\u{e4}d", "sk bad", "sk\0bad"] {
+            let error = with(env(bad)).unwrap_err();
+            let said = format!("{error:?}");
+            assert!(error.class == Class::Auth && said.contains("P_KEY") && !said.contains("bad"), "{said}");
+        }
+        let error = with(Key::Env { variable: "P_KEY".into(), value: None }).unwrap_err();
+        assert!(error.message.contains("P_KEY is not set"), "{error}");
+        assert!(with(Key::Credential { name: "c".into(), path: None }).is_err());
+    }
+
+    #[test]
+    fn a_file_is_read_anew_and_may_end_with_its_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("key");
+        let key = Key::File(path.clone());
+        assert!(with(key.clone()).unwrap_err().message.contains("cannot be read"));
+        for (text, due) in [("one\n", "one"), ("two\r\n", "two"), ("three", "three")] {
+            std::fs::write(&path, text).unwrap();
+            assert_eq!(with(key.clone()).unwrap().unwrap().expose(), due);
+        }
+        for bad in ["", "\n", "a\n\n", "a\nb"] {
+            std::fs::write(&path, bad).unwrap();
+            assert!(with(key.clone()).is_err(), "{bad:?}");
+        }
+    }
+}

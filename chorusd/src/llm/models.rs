@@ -1,0 +1,256 @@
+//! The face of the part: which models there are, and calling them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use reqwest::Client;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::available::{Available, Found};
+use super::call::Call;
+use super::discovery::{self, Local};
+use super::error::{CallError, Class};
+use super::key;
+use super::output::Output;
+use super::providers;
+use super::reply::Reply;
+use super::request::Request;
+use super::resolve::Known;
+use super::retry::Policy;
+use super::target::Target;
+use super::transport::{self, ClientKind, Transport};
+use crate::config::{Config, Kind, Price, Provider, Secret};
+use crate::failure::Result;
+
+/// The file in the home that keeps what discovery found.
+pub const FILE: &str = "available_models.json";
+
+/// A number from 0 up to 1.
+pub type Chance = Arc<dyn Fn() -> f64 + Send + Sync>;
+
+/// What every model of Anthropic takes at least.
+const CLAUDE_WINDOW: u64 = 200_000;
+
+/// All models that this daemon can call.
+pub struct Models {
+    configured: BTreeMap<String, Provider>,
+    aliases: BTreeMap<String, String>,
+    prices: BTreeMap<String, Price>,
+    default_model: Option<String>,
+    local: Vec<Local>,
+    policy: Policy,
+    chance: Chance,
+    file: PathBuf,
+    /// What the last discovery found.
+    found: RwLock<Available>,
+    clients: Mutex<HashMap<ClientKind, Client>>,
+    /// One discovery at a time.
+    discovering: tokio::sync::Mutex<()>,
+}
+
+impl fmt::Debug for Models {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Models").field("providers", &self.names()).finish_non_exhaustive()
+    }
+}
+
+impl Models {
+    /// The models of `config`; what an earlier discovery found is read from `home`. Asks nobody.
+    #[must_use]
+    pub fn new(config: &Config, home: &Path) -> Self {
+        let file = home.join(FILE);
+        let local = if config.discovery_local { discovery::usual_places() } else { Vec::new() };
+        let found = discovery::known_before(&file, config);
+        Self {
+            configured: config.providers.clone(),
+            aliases: config.aliases.clone(),
+            prices: config.prices.clone(),
+            default_model: config.default_model.clone(),
+            local,
+            policy: Policy::default(),
+            chance: Arc::new(chance),
+            file,
+            found: RwLock::new(found),
+            clients: Mutex::default(),
+            discovering: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// The same with other places to look for local servers, another policy and other chances: for tests.
+    #[must_use]
+    pub fn bent(self, local: Vec<Local>, policy: Policy, chance: Chance) -> Self {
+        Self { local, policy, chance, ..self }
+    }
+
+    /// The model that a name means: an alias, `provider/model`, or a model that one provider alone has.
+    ///
+    /// # Errors
+    /// `model_unavailable` with the nearest names. What the provider did not list is refused where it was asked.
+    pub fn resolve(&self, name: &str) -> Result<Target> {
+        self.known(|known| known.resolve(name))
+    }
+
+    /// Whether an agent may be given the model `name`: refused is only what its provider was asked for and does not have.
+    ///
+    /// # Errors
+    /// `model_unavailable` with the nearest names.
+    pub fn admit(&self, name: &str) -> Result<()> {
+        self.known(|known| known.admit(name))
+    }
+
+    fn known<T>(&self, ask: impl FnOnce(&Known<'_>) -> T) -> T {
+        let providers = self.names();
+        let available = self.found.read().unwrap_or_else(PoisonError::into_inner);
+        ask(&Known { aliases: &self.aliases, providers: &providers, available: &available })
+    }
+
+    /// The model of agents that name none.
+    #[must_use]
+    pub fn default_model(&self) -> Option<&str> {
+        self.default_model.as_deref()
+    }
+
+    /// Short names, each with its `provider/model`.
+    #[must_use]
+    pub fn aliases(&self) -> &BTreeMap<String, String> {
+        &self.aliases
+    }
+
+    /// Calls a model. What comes goes into `outputs` at once, and the whole is returned; failures that pass by themselves
+    /// are tried again as long as nothing was handed out. Dropping the call, or cancelling it, closes the connection.
+    ///
+    /// # Errors
+    /// Why there is no whole answer, with the part that there was.
+    pub async fn call(
+        &self,
+        target: &Target,
+        request: &Request,
+        outputs: mpsc::Sender<Output>,
+        cancel: CancellationToken,
+    ) -> Result<Reply, CallError> {
+        let provider = self.provider(&target.provider).ok_or_else(|| {
+            CallError::new(Class::NotFound, format!("there is no provider {:?}", target.provider))
+                .hint("`chorusctl models` lists what there is")
+        })?;
+        let (transport, key) = self.reach(&provider).await?;
+        let call = Call {
+            transport,
+            provider: &provider,
+            key,
+            model: &target.model,
+            request,
+            outputs,
+            policy: self.policy,
+            chance: &self.chance,
+        };
+        let mut reply = call.run(providers::of(provider.kind), &cancel).await?;
+        // What a provider says that this very call cost is better than its list, but not than what somebody configured.
+        let told = reply.usage.cost_usd.is_some() && !self.prices.contains_key(&target.to_string());
+        if let Some(price) = self.price_of(target).filter(|_| !told) {
+            reply.usage.cost_usd = Some(super::reply::cost(&price, &reply.usage, reply.cache_write_tokens));
+        }
+        Ok(reply)
+    }
+
+    /// How many tokens a model takes, prompt and answer together, where that is known.
+    #[must_use]
+    pub fn window_of(&self, target: &Target) -> Option<u64> {
+        let found = self.found.read().unwrap_or_else(PoisonError::into_inner);
+        let model = found.provider(&target.provider).and_then(|provider| provider.model(&target.model));
+        model.and_then(|model| model.context_length).or_else(|| {
+            let kind = self.configured.get(&target.provider).map(|provider| provider.kind);
+            (kind == Some(Kind::Anthropic) && target.model.starts_with("claude-")).then_some(CLAUDE_WINDOW)
+        })
+    }
+
+    /// What a model costs: as configured, else as its provider tells.
+    #[must_use]
+    pub fn price_of(&self, target: &Target) -> Option<Price> {
+        self.prices.get(&target.to_string()).copied().or_else(|| {
+            let found = self.found.read().unwrap_or_else(PoisonError::into_inner);
+            found.provider(&target.provider)?.model(&target.model)?.price
+        })
+    }
+
+    /// What the last discovery found.
+    #[must_use]
+    pub fn available(&self) -> Available {
+        self.found.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How many models the last discovery found.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.found.read().unwrap_or_else(PoisonError::into_inner).count()
+    }
+
+    /// Asks every provider which models it has, and looks for local servers where that is configured; no paid call. What
+    /// was found is kept in the home.
+    pub async fn discover(&self) -> Available {
+        if self.configured.is_empty() && self.local.is_empty() {
+            return self.available();
+        }
+        let _alone = self.discovering.lock().await;
+        let before = self.available();
+        let found = discovery::discover(self, &before).await;
+        self.found.write().unwrap_or_else(PoisonError::into_inner).clone_from(&found);
+        let (file, kept) = (self.file.clone(), found.clone());
+        let written = tokio::task::spawn_blocking(move || discovery::keep(&file, &kept)).await;
+        if let Ok(Err(e)) = written {
+            tracing::warn!("{FILE} cannot be written: {e}");
+        }
+        for provider in found.providers.iter().filter(|provider| provider.found == Found::Failed) {
+            let problem = provider.problem.as_deref().unwrap_or_default();
+            tracing::warn!(provider = %provider.name, problem, "its models cannot be listed");
+        }
+        found
+    }
+
+    pub(super) fn configured(&self) -> impl Iterator<Item = &Provider> {
+        self.configured.values()
+    }
+
+    pub(super) fn local(&self) -> &[Local] {
+        &self.local
+    }
+
+    /// Names of all providers, local servers that were found included.
+    fn names(&self) -> Vec<String> {
+        let found = self.found.read().unwrap_or_else(PoisonError::into_inner);
+        let local = found.providers.iter().filter(|provider| provider.local).map(|provider| &provider.name);
+        self.configured.keys().chain(local).cloned().collect()
+    }
+
+    fn provider(&self, name: &str) -> Option<Provider> {
+        self.configured.get(name).cloned().or_else(|| {
+            let found = self.found.read().unwrap_or_else(PoisonError::into_inner);
+            let local = found.provider(name).filter(|provider| provider.local)?;
+            Some(discovery::local_provider(&local.name, &local.base_url))
+        })
+    }
+
+    /// The way to a provider and its key.
+    pub(super) async fn reach(&self, provider: &Provider) -> Result<(Transport, Option<Secret>), CallError> {
+        let kind = transport::client_kind(provider);
+        let known = self.clients.lock().unwrap_or_else(PoisonError::into_inner).get(&kind).cloned();
+        let at = provider.clone();
+        // The key may be in a file, and a first client reads the machine's certificates.
+        let made = tokio::task::spawn_blocking(move || {
+            let key = key::read(&at)?;
+            let client = known.map_or_else(|| transport::client(kind), Ok)?;
+            Ok((client, key))
+        });
+        let (client, key) = made.await.map_err(|e| CallError::new(Class::Network, e.to_string()))??;
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner).entry(kind).or_insert_with(|| client.clone());
+        Ok((Transport::new(client, provider), key))
+    }
+}
+
+/// The randomness of a new UUID, which comes from the system.
+fn chance() -> f64 {
+    let word = (uuid::Uuid::new_v4().as_u128() >> 96) as u32;
+    f64::from(word) / (f64::from(u32::MAX) + 1.0)
+}

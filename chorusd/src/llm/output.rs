@@ -1,0 +1,22 @@
+//! What an answer brings while it comes.
+
+use std::time::Duration;
+
+/// A piece of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    Text(String),
+    Thinking(String),
+    /// A call of a tool begins; its parameters come with the whole reply.
+    Call {
+        id: String,
+        name: String,
+    },
+    /// The try before this failed; the next comes after `wait`.
+    Retry {
+        /// The number of the next try: 2 to 4.
+        attempt: u32,
+        wait: Duration,
+        why: String,
+    },
+}

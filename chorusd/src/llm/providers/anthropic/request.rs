@@ -1,0 +1,197 @@
+//! A conversation as the Messages API takes it. What must stay digit for digit is never read as a number.
+
+use std::borrow::Cow;
+
+use chorus_proto::{Message, Role};
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+
+use super::super::super::request::{Request, ToolSpec};
+use super::super::calls::text_of;
+use super::super::images::{Shown, shown};
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    max_tokens: u32,
+    stream: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    system: Vec<Block<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    messages: Vec<Turn<'a>>,
+}
+
+#[derive(Serialize)]
+struct Turn<'a> {
+    role: &'static str,
+    content: Vec<Content<'a>>,
+}
+
+/// A block, or one that is echoed as it came.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Block(Box<Block<'a>>),
+    Echo(Box<RawValue>),
+}
+
+#[derive(Serialize, Default)]
+struct Block<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input: Option<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_use_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<Vec<Block<'a>>>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_error: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<Value>,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<Value>,
+}
+
+/// What a message of this provider carries.
+#[derive(Deserialize)]
+struct Kept<'a> {
+    kind: String,
+    provider: String,
+    #[serde(borrow)]
+    blocks: Vec<&'a RawValue>,
+}
+
+/// The request's body.
+///
+/// # Errors
+/// What serde_json says; nothing of what is in a record does that.
+pub fn body(provider: &str, model: &str, request: &Request) -> serde_json::Result<Vec<u8>> {
+    let mut tools: Vec<_> = request.tools.iter().map(tool).collect();
+    if let Some(last) = tools.last_mut() {
+        last.cache_control = mark();
+    }
+    let mut system = Vec::new();
+    for (index, piece) in request.system.iter().enumerate() {
+        if !piece.trim().is_empty() {
+            system.push(text(&**piece));
+        }
+        if index + 1 == request.stable
+            && let Some(last) = system.last_mut()
+        {
+            last.cache_control = mark();
+        }
+    }
+    let mut messages: Vec<Turn<'_>> = Vec::new();
+    for message in &request.messages {
+        let (role, content) = match message.role {
+            Role::Assistant => ("assistant", said(provider, message)),
+            Role::ToolResult => ("user", vec![Content::Block(Box::new(result(message)))]),
+            // The window quotes what a system message says; should one come through, it has no more authority.
+            Role::User | Role::System => ("user", heard(message)),
+        };
+        if content.is_empty() {
+            continue;
+        }
+        match messages.last_mut() {
+            Some(last) if last.role == role => last.content.extend(content),
+            _ => messages.push(Turn { role, content }),
+        }
+    }
+    serde_json::to_vec(&Body { model, max_tokens: request.max_tokens, stream: true, system, tools, messages })
+}
+
+fn mark() -> Option<Value> {
+    Some(json!({"type": "ephemeral"}))
+}
+
+fn tool(spec: &ToolSpec) -> Tool<'_> {
+    let input_schema = if spec.parameters.is_object() { spec.parameters.clone() } else { json!({"type": "object"}) };
+    Tool { name: &spec.name, description: &spec.description, input_schema, cache_control: None }
+}
+
+fn text<'a>(text: impl Into<Cow<'a, str>>) -> Block<'a> {
+    Block { kind: "text", text: Some(text.into()), ..Block::default() }
+}
+
+fn heard(message: &Message) -> Vec<Content<'_>> {
+    let mut content = attached(message);
+    if !message.content.trim().is_empty() {
+        content.push(text(&*message.content));
+    }
+    content.into_iter().map(|block| Content::Block(Box::new(block))).collect()
+}
+
+/// Attachments come before the text that speaks of them.
+fn attached(message: &Message) -> Vec<Block<'_>> {
+    let source = |source| Block { kind: "image", source: Some(source), ..Block::default() };
+    let block = |attachment| match shown(attachment) {
+        Shown::Data(kind, data) => source(json!({"type": "base64", "media_type": kind, "data": data})),
+        Shown::Url(url) => source(json!({"type": "url", "url": url})),
+        Shown::Note(note) => text(note),
+    };
+    message.attachments.iter().map(block).collect()
+}
+
+fn said<'a>(provider: &str, message: &'a Message) -> Vec<Content<'a>> {
+    let mut content: Vec<Content<'a>> = kept(provider, message).into_iter().map(Content::Echo).collect();
+    if !message.content.trim().is_empty() {
+        content.push(Content::Block(Box::new(text(&*message.content))));
+    }
+    content.extend(message.tool_calls.iter().map(|call| {
+        let input = match text_of(&call.params) {
+            None => Some(call.params.clone()),
+            Some(text) => to_raw_value(&json!({"invalid": text})).ok(),
+        };
+        Content::Block(Box::new(Block {
+            kind: "tool_use",
+            id: Some(&call.id),
+            name: Some(&call.name),
+            input,
+            ..Block::default()
+        }))
+    }));
+    content
+}
+
+/// The blocks that this provider wants back: only from itself, and as it wrote them.
+fn kept(provider: &str, message: &Message) -> Vec<Box<RawValue>> {
+    let Some(raw) = &message.provider else { return Vec::new() };
+    match serde_json::from_str::<Kept<'_>>(raw.get()) {
+        Ok(kept) if kept.kind == super::KIND && kept.provider == provider => {
+            kept.blocks.into_iter().map(ToOwned::to_owned).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn result(message: &Message) -> Block<'_> {
+    let mut content = attached(message);
+    if !message.content.trim().is_empty() {
+        content.push(text(&*message.content));
+    }
+    Block {
+        kind: "tool_result",
+        tool_use_id: Some(message.tool_call_id.as_deref().unwrap_or_default()),
+        content: Some(content).filter(|content| !content.is_empty()),
+        is_error: message.is_error,
+        ..Block::default()
+    }
+}

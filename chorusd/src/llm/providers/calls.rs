@@ -1,0 +1,104 @@
+//! The calls of an answer, from the pieces they come in.
+
+use std::collections::HashSet;
+
+use chorus_proto::ToolCall;
+use serde_json::value::RawValue;
+
+use crate::session::compact::compact;
+
+/// A call as far as it has come.
+#[derive(Debug, Default)]
+pub struct Begun {
+    pub id: String,
+    pub name: String,
+    /// Its parameters, as text.
+    pub params: String,
+}
+
+/// Ids that are taken in one answer.
+#[derive(Debug, Default)]
+pub struct Ids(HashSet<String>);
+
+impl Ids {
+    /// `id`, or where it is taken or nothing, another: a result must find its call.
+    pub fn take(&mut self, id: &str) -> String {
+        let base = if id.is_empty() { format!("call_{}", uuid::Uuid::new_v4().simple()) } else { id.to_owned() };
+        let mut name = base.clone();
+        let mut number = 1;
+        while !self.0.insert(name.clone()) {
+            number += 1;
+            name = format!("{base}-{number}");
+        }
+        name
+    }
+}
+
+/// The calls as messages have them. Where the answer was cut, what is no object is the end of a call that was cut, and
+/// left out. Else the model made a mistake, and must hear of it: its text is kept as a JSON string.
+#[must_use]
+pub fn finish(begun: impl IntoIterator<Item = Begun>, cut: bool) -> Vec<ToolCall> {
+    begun
+        .into_iter()
+        .filter_map(|call| {
+            let params = match object(&call.params) {
+                Some(params) => params,
+                None if cut => return None,
+                None => serde_json::value::to_raw_value(&call.params).ok()?,
+            };
+            let name = if call.name.is_empty() { "unknown".to_owned() } else { call.name };
+            Some(ToolCall { id: call.id, name, params })
+        })
+        .collect()
+}
+
+/// `text` where it is a JSON object, on one line and digit for digit; nothing at all is an empty one.
+fn object(text: &str) -> Option<Box<RawValue>> {
+    let text = match text.trim() {
+        "" => "{}",
+        text => text,
+    };
+    if !text.starts_with('{') {
+        return None;
+    }
+    let raw: &RawValue = serde_json::from_str(text).ok()?;
+    RawValue::from_string(compact(raw.get())).ok()
+}
+
+/// What stands in for parameters that are no object, where the language wants one: the model's own text.
+#[must_use]
+pub fn text_of(params: &RawValue) -> Option<String> {
+    serde_json::from_str(params.get()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(params: &str) -> Begun {
+        Begun { id: "1".into(), name: "view".into(), params: params.into() }
+    }
+
+    #[test]
+    fn parameters_are_kept_digit_for_digit() {
+        let one = |params: &str| finish([call(params)], false).remove(0).params.get().to_owned();
+        assert_eq!(one("{ \"n\": 1.50e400,\n\"m\":-0 }"), r#"{"n":1.50e400,"m":-0}"#);
+        assert_eq!(one("  "), "{}");
+        assert_eq!(one("{\"a\": tru"), r#""{\"a\": tru""#);
+        assert_eq!(one("[1]"), "\"[1]\"");
+        let params = RawValue::from_string(one("{\"a\": tru")).unwrap();
+        assert_eq!(text_of(&params).as_deref(), Some("{\"a\": tru"));
+    }
+
+    #[test]
+    fn a_call_that_was_cut_is_left_out() {
+        assert_eq!(finish([call("{}"), call("{\"a\": \"b")], true).len(), 1);
+    }
+
+    #[test]
+    fn every_call_has_an_id_of_its_own() {
+        let mut ids = Ids::default();
+        assert_eq!(["a", "a", "b", "a"].map(|id| ids.take(id)), ["a", "a-2", "b", "a-3"]);
+        assert_ne!(ids.take(""), ids.take(""));
+    }
+}

@@ -1,0 +1,108 @@
+//! `GET /models`. What a model takes and costs is no part of the original; many servers tell it, each in its own way.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::super::super::available::ModelInfo;
+use super::super::Page;
+use crate::config::Price;
+
+#[derive(Deserialize)]
+struct List {
+    /// Ollama says null where it has none.
+    data: Option<Vec<Model>>,
+}
+
+#[derive(Deserialize)]
+struct Model {
+    id: String,
+    #[serde(default)]
+    name: Option<String>,
+    /// OpenRouter.
+    #[serde(default)]
+    context_length: Option<u64>,
+    /// vLLM.
+    #[serde(default)]
+    max_model_len: Option<u64>,
+    /// LM Studio.
+    #[serde(default)]
+    max_context_length: Option<u64>,
+    /// Groq.
+    #[serde(default)]
+    context_window: Option<u64>,
+    /// llama.cpp.
+    #[serde(default)]
+    meta: Option<Meta>,
+    /// OpenRouter: US dollars a token, as texts.
+    #[serde(default)]
+    pricing: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Meta {
+    /// What the server was started with.
+    #[serde(default)]
+    n_ctx: Option<u64>,
+    /// What the model was trained for: no server is known to take more.
+    #[serde(default)]
+    n_ctx_train: Option<u64>,
+}
+
+pub fn read(body: &[u8]) -> Result<Page, String> {
+    let list: List = serde_json::from_slice(body).map_err(|e| e.to_string())?;
+    let models = list.data.unwrap_or_default().into_iter().map(|model| {
+        let of_meta = model.meta.as_ref().and_then(|meta| meta.n_ctx.or(meta.n_ctx_train));
+        let context_length =
+            [model.context_length, model.max_model_len, model.max_context_length, model.context_window]
+                .into_iter()
+                .flatten()
+                .next()
+                .or(of_meta);
+        ModelInfo {
+            display_name: model.name.filter(|name| *name != model.id),
+            context_length: context_length.filter(|tokens| *tokens > 0),
+            price: model.pricing.as_ref().and_then(price),
+            id: model.id,
+        }
+    });
+    Ok(Page { models: models.collect(), next: None })
+}
+
+fn price(pricing: &Value) -> Option<Price> {
+    let million = |key: &str| {
+        let given = pricing.get(key)?;
+        let a_token = given.as_f64().or_else(|| given.as_str()?.parse().ok())?;
+        // Rounded, for what is a text like 0.000003 is no float. A negative price means that it depends.
+        (a_token.is_finite() && a_token >= 0.0).then(|| (a_token * 1e12).round() / 1e6)
+    };
+    Some(Price {
+        input: million("prompt")?,
+        output: million("completion")?,
+        cache_read: million("input_cache_read"),
+        cache_write: million("input_cache_write"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_server_tells_it_in_its_own_way() {
+        let body = br#"{"object":"list","data":[
+            {"id":"meta/llama","name":"Llama","context_length":131072,
+             "pricing":{"prompt":"0.000003","completion":"0.000015","request":"0","input_cache_read":"0.0000003"}},
+            {"id":"v","object":"model","max_model_len":4096},
+            {"id":"g","meta":{"n_ctx_train":32768,"vocab_type":1}},
+            {"id":"auto","pricing":{"prompt":"-1","completion":"-1"}},
+            {"id":"gpt","object":"model","created":1,"owned_by":"x"}]}"#;
+        let models = read(body).unwrap().models;
+        let price = models[0].price.unwrap();
+        assert_eq!((price.input, price.output, price.cache_read, price.cache_write), (3.0, 15.0, Some(0.3), None));
+        let windows: Vec<_> = models.iter().map(|model| model.context_length).collect();
+        assert_eq!(windows, [Some(131_072), Some(4096), Some(32_768), None, None]);
+        assert_eq!((models[3].price, models[0].display_name.as_deref()), (None, Some("Llama")));
+        assert_eq!(read(br#"{"object":"list","data":null}"#), Ok(Page::default()));
+        assert!(read(b"{}").is_ok() && read(b"[]").is_err() && read(b"<html>").is_err());
+    }
+}

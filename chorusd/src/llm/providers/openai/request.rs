@@ -1,0 +1,169 @@
+//! A conversation as chat completions take it.
+
+use std::borrow::Cow;
+
+use chorus_proto::{Message, Role, ToolCall};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::super::super::request::{Request, ToolSpec};
+use super::super::calls::text_of;
+use super::super::images::{Shown, shown};
+use crate::config::Provider;
+
+/// The one server that wants `max_completion_tokens`; the others know `max_tokens` only.
+const NEW_LIMIT: &str = "https://api.openai.com";
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    messages: Vec<Turn<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Value>,
+    stream: bool,
+    stream_options: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
+}
+
+#[derive(Serialize, Default)]
+struct Turn<'a> {
+    role: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<Content<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_details: Option<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<Value>),
+}
+
+/// What a message of this provider carries.
+#[derive(Deserialize)]
+struct Kept {
+    kind: String,
+    provider: String,
+    blocks: Vec<KeptBlock>,
+}
+
+#[derive(Deserialize)]
+struct KeptBlock {
+    #[serde(default)]
+    reasoning_content: Option<String>,
+    #[serde(default)]
+    reasoning_details: Option<Box<RawValue>>,
+}
+
+/// The request's body.
+///
+/// # Errors
+/// What serde_json says; nothing of what is in a record does that.
+pub fn body(provider: &Provider, model: &str, request: &Request) -> serde_json::Result<Vec<u8>> {
+    let system =
+        request.system.iter().filter(|piece| !piece.trim().is_empty()).cloned().collect::<Vec<_>>().join("\n\n");
+    let mut messages = Vec::with_capacity(request.messages.len() + 1);
+    if !system.is_empty() {
+        messages.push(Turn { role: "system", content: Some(Content::Text(system.into())), ..Turn::default() });
+    }
+    // Reasoning belongs to the turn that goes on; servers refuse that of earlier ones or pay for it.
+    let turn = request.messages.iter().rposition(|message| message.role == Role::User).unwrap_or(0);
+    for (index, message) in request.messages.iter().enumerate() {
+        messages.push(match message.role {
+            Role::Assistant => said(&provider.name, message, index > turn),
+            Role::ToolResult => result(message),
+            // The window quotes what a system message says; should one come through, it has no more authority.
+            Role::User | Role::System => Turn { role: "user", content: Some(heard(message)), ..Turn::default() },
+        });
+    }
+    let newer = provider.base_url.starts_with(NEW_LIMIT);
+    serde_json::to_vec(&Body {
+        model,
+        messages,
+        tools: request.tools.iter().map(tool).collect(),
+        stream: true,
+        stream_options: json!({"include_usage": true}),
+        max_tokens: (!newer).then_some(request.max_tokens),
+        max_completion_tokens: newer.then_some(request.max_tokens),
+    })
+}
+
+fn tool(spec: &ToolSpec) -> Value {
+    let parameters = if spec.parameters.is_object() { spec.parameters.clone() } else { json!({"type": "object"}) };
+    json!({
+        "type": "function",
+        "function": {"name": spec.name, "description": spec.description, "parameters": parameters},
+    })
+}
+
+fn heard(message: &Message) -> Content<'_> {
+    if message.attachments.is_empty() {
+        return Content::Text(Cow::Borrowed(&message.content));
+    }
+    let mut parts: Vec<Value> = message
+        .attachments
+        .iter()
+        .map(|attachment| match shown(attachment) {
+            Shown::Data(kind, data) => image(&format!("data:{kind};base64,{data}")),
+            Shown::Url(url) => image(url),
+            Shown::Note(note) => json!({"type": "text", "text": note}),
+        })
+        .collect();
+    if !message.content.trim().is_empty() {
+        parts.push(json!({"type": "text", "text": message.content}));
+    }
+    Content::Parts(parts)
+}
+
+fn image(url: &str) -> Value {
+    json!({"type": "image_url", "image_url": {"url": url}})
+}
+
+fn said<'a>(provider: &str, message: &'a Message, goes_on: bool) -> Turn<'a> {
+    let kept = message.provider.as_ref().filter(|_| goes_on).and_then(|raw| serde_json::from_str(raw.get()).ok());
+    let kept = kept.filter(|kept: &Kept| kept.kind == super::KIND && kept.provider == provider);
+    let mut turn =
+        Turn { role: "assistant", tool_calls: message.tool_calls.iter().map(call).collect(), ..Turn::default() };
+    if !message.content.is_empty() || turn.tool_calls.is_empty() {
+        turn.content = Some(Content::Text(Cow::Borrowed(&message.content)));
+    }
+    for block in kept.into_iter().flat_map(|kept| kept.blocks) {
+        turn.reasoning_content = block.reasoning_content.or(turn.reasoning_content);
+        turn.reasoning_details = block.reasoning_details.or(turn.reasoning_details);
+    }
+    turn
+}
+
+/// Parameters are a text here: that of the record, digit for digit.
+fn call(call: &ToolCall) -> Value {
+    let arguments = text_of(&call.params).unwrap_or_else(|| call.params.get().to_owned());
+    json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}})
+}
+
+fn result(message: &Message) -> Turn<'_> {
+    let text = &*message.content;
+    // Nothing else tells the model that it went wrong.
+    let content = if message.is_error && !text.to_lowercase().starts_with("error") {
+        Cow::Owned(format!("error: {text}"))
+    } else {
+        Cow::Borrowed(text)
+    };
+    Turn {
+        role: "tool",
+        content: Some(Content::Text(content)),
+        tool_call_id: Some(message.tool_call_id.as_deref().unwrap_or_default()),
+        ..Turn::default()
+    }
+}

@@ -1,0 +1,66 @@
+//! What a whole call brought.
+
+use chorus_proto::{ToolCall, Usage};
+use serde_json::value::RawValue;
+
+use crate::config::Price;
+
+/// The answer of a model.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    pub content: String,
+    pub tool_calls: Vec<ToolCall>,
+    /// Blocks that go back to this provider as they came: `{"kind", "provider", "blocks": [...]}`.
+    pub provider: Option<Box<RawValue>>,
+    /// The input is the whole of it: what came out of the provider's cache, and went into it, is part of the number.
+    pub usage: Usage,
+    /// Of the input, what the provider wrote into its cache.
+    pub cache_write_tokens: Option<u64>,
+    pub stop: Stop,
+}
+
+/// Why the model stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stop {
+    /// It has said what it had to say.
+    End,
+    /// It waits for the results of its calls.
+    Calls,
+    /// The answer was cut: `max_tokens`, or the end of the model's context. A call that was cut is left out.
+    MaxTokens,
+    Refused,
+    Other(String),
+}
+
+/// What a call cost, in US dollars. The input counts what was read from the cache and written to it.
+#[must_use]
+pub fn cost(price: &Price, usage: &Usage, cache_write_tokens: Option<u64>) -> f64 {
+    let (read, written) = (usage.cache_read_tokens.unwrap_or(0), cache_write_tokens.unwrap_or(0));
+    let plain = usage.input_tokens.unwrap_or(0).saturating_sub(read).saturating_sub(written);
+    let parts = [
+        (plain, price.input),
+        (read, price.cache_read.unwrap_or(price.input)),
+        (written, price.cache_write.unwrap_or(price.input)),
+        (usage.output_tokens.unwrap_or(0), price.output),
+    ];
+    // Numbers of tokens are far below what a float counts exactly.
+    parts.into_iter().map(|(tokens, price)| tokens as f64 * price / 1e6).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_token_has_its_price() {
+        let price = Price { input: 3.0, output: 15.0, cache_read: Some(0.3), cache_write: Some(3.75) };
+        let usage = Usage {
+            input_tokens: Some(1_000_000),
+            output_tokens: Some(100_000),
+            cache_read_tokens: Some(500_000),
+            ..Usage::default()
+        };
+        assert!((cost(&price, &usage, Some(100_000)) - (1.2 + 0.15 + 0.375 + 1.5)).abs() < 1e-9);
+        assert!((cost(&Price { input: 1.0, ..Price::default() }, &usage, None) - 1.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,27 @@
+//! What a model is asked.
+
+use chorus_proto::Message;
+use serde_json::Value;
+
+/// One call, whoever the provider is.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// Legal already: a user message first, each call followed by its results.
+    pub messages: Vec<Message>,
+    /// The system prompt in pieces.
+    pub system: Vec<String>,
+    /// How many of the pieces, from the first, do not change from call to call: the provider may keep them.
+    pub stable: usize,
+    pub tools: Vec<ToolSpec>,
+    /// The longest answer, in tokens.
+    pub max_tokens: u32,
+}
+
+/// A tool as the model is shown it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSpec {
+    pub name: String,
+    pub description: String,
+    /// JSON Schema of an object.
+    pub parameters: Value,
+}

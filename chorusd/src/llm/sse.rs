@@ -1,0 +1,202 @@
+//! Cuts an event stream (`text/event-stream`) into its events. Pieces may end anywhere, inside a character too.
+
+/// One event.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Event {
+    /// Empty where the stream gives none.
+    pub name: String,
+    /// Its `data` lines, joined by line ends.
+    pub data: String,
+}
+
+/// An event that is longer than what is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an event of more than {0} bytes")]
+pub struct TooLong(pub usize);
+
+/// Takes bytes, gives events.
+#[derive(Debug)]
+pub struct Cutter {
+    limit: usize,
+    bytes: Vec<u8>,
+    /// Where the line that is not cut yet begins.
+    start: usize,
+    /// Up to where no line end was found.
+    looked: usize,
+    /// The last line ended with CR: a LF that follows belongs to it.
+    after_cr: bool,
+    /// Nothing was cut yet: a byte order mark may stand here.
+    first: bool,
+    event: Event,
+    has_data: bool,
+}
+
+impl Cutter {
+    /// A cutter for events of up to `limit` bytes.
+    #[must_use]
+    pub fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            bytes: Vec::new(),
+            start: 0,
+            looked: 0,
+            after_cr: false,
+            first: true,
+            event: Event::default(),
+            has_data: false,
+        }
+    }
+
+    /// Takes what came.
+    pub fn push(&mut self, piece: &[u8]) {
+        self.bytes.drain(..self.start);
+        self.looked -= self.start;
+        self.start = 0;
+        self.bytes.extend_from_slice(piece);
+    }
+
+    /// The next event, as soon as it is whole.
+    ///
+    /// # Errors
+    /// [`TooLong`]; the stream cannot be used any more then.
+    pub fn cut(&mut self) -> Result<Option<Event>, TooLong> {
+        while let Some(end) = self.line_end() {
+            let (from, looked) = (self.start, end + 1);
+            self.after_cr = self.bytes[end] == b'\r';
+            (self.start, self.looked) = (looked, looked);
+            if from == end {
+                if let Some(event) = self.whole() {
+                    return Ok(Some(event));
+                }
+            } else {
+                self.line(from, end)?;
+            }
+        }
+        if self.bytes.len() - self.start + self.event.data.len() > self.limit {
+            return Err(TooLong(self.limit));
+        }
+        Ok(None)
+    }
+
+    /// What is left when the stream has ended: servers may forget the last empty line.
+    #[must_use]
+    pub fn rest(mut self) -> Option<Event> {
+        let (from, end) = (self.start, self.bytes.len());
+        if from < end {
+            self.line(from, end).ok()?;
+        }
+        self.whole()
+    }
+
+    /// Where the line that begins at `start` ends.
+    fn line_end(&mut self) -> Option<usize> {
+        if self.after_cr && self.bytes.get(self.start) == Some(&b'\n') {
+            self.start += 1;
+            self.looked = self.looked.max(self.start);
+            self.after_cr = false;
+        }
+        let found = memchr::memchr2(b'\n', b'\r', &self.bytes[self.looked..]);
+        match found {
+            Some(at) => Some(self.looked + at),
+            None => {
+                self.looked = self.bytes.len();
+                None
+            }
+        }
+    }
+
+    fn whole(&mut self) -> Option<Event> {
+        let event = std::mem::take(&mut self.event);
+        std::mem::take(&mut self.has_data).then_some(event)
+    }
+
+    fn line(&mut self, from: usize, end: usize) -> Result<(), TooLong> {
+        let mut line = &self.bytes[from..end];
+        if std::mem::take(&mut self.first) {
+            line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+        }
+        let (field, value) = match memchr::memchr(b':', line) {
+            Some(at) => (&line[..at], line[at + 1..].strip_prefix(b" ").unwrap_or(&line[at + 1..])),
+            None => (line, &b""[..]),
+        };
+        match field {
+            b"data" => {
+                if self.event.data.len() + value.len() > self.limit {
+                    return Err(TooLong(self.limit));
+                }
+                if std::mem::replace(&mut self.has_data, true) {
+                    self.event.data.push('\n');
+                }
+                self.event.data.push_str(&String::from_utf8_lossy(value));
+            }
+            b"event" => self.event.name = String::from_utf8_lossy(value).into_owned(),
+            // A comment has no name before its colon; `id` and `retry` are for browsers.
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is cut from `bytes` in pieces of `step`.
+    fn cut(bytes: &[u8], step: usize) -> Vec<(String, String)> {
+        let mut cutter = Cutter::new(1 << 20);
+        let mut found = Vec::new();
+        for piece in bytes.chunks(step) {
+            cutter.push(piece);
+            while let Some(event) = cutter.cut().unwrap() {
+                found.push((event.name, event.data));
+            }
+        }
+        found.extend(cutter.rest().map(|event| (event.name, event.data)));
+        found
+    }
+
+    #[test]
+    fn events_come_out_the_same_however_the_bytes_arrive() {
+        let stream = "\u{feff}event: a\ndata: gr\u{fc}n \u{1f389}\n\n: comment\r\ndata:1\r\ndata: 2\r\n\r\nid: 7\rdata\r\
+                      \r\n\nevent: lost\n\ndata: {\"x\": \"a: b\"}\n\ndata: last";
+        let due: Vec<(String, String)> =
+            [("a", "gr\u{fc}n \u{1f389}"), ("", "1\n2"), ("", ""), ("", "{\"x\": \"a: b\"}"), ("", "last")]
+                .map(|(name, data)| (name.to_owned(), data.to_owned()))
+                .into();
+        for step in [1, 2, 3, 7, 1000] {
+            assert_eq!(cut(stream.as_bytes(), step), due, "in pieces of {step}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_utf8_is_replaced() {
+        assert_eq!(cut(b"data: a\xffb\n\n", 1), [(String::new(), "a\u{fffd}b".to_owned())]);
+    }
+
+    #[test]
+    fn an_event_may_be_long_but_not_endless() {
+        let mut cutter = Cutter::new(100);
+        cutter.push(format!("data: {}\n\n", "x".repeat(90)).as_bytes());
+        assert_eq!(cutter.cut().unwrap().unwrap().data.len(), 90);
+        cutter.push("y".repeat(101).as_bytes());
+        assert_eq!(cutter.cut(), Err(TooLong(100)));
+        let mut cutter = Cutter::new(100);
+        for _ in 0..3 {
+            cutter.push(format!("data: {}\n", "z".repeat(40)).as_bytes());
+        }
+        assert_eq!(cutter.cut(), Err(TooLong(100)));
+    }
+
+    #[test]
+    fn ten_megabytes_take_no_time() {
+        let mut cutter = Cutter::new(16 << 20);
+        let piece = vec![b'x'; 16 << 10];
+        cutter.push(b"data: ");
+        for _ in 0..640 {
+            cutter.push(&piece);
+            assert_eq!(cutter.cut(), Ok(None));
+        }
+        cutter.push(b"\n\n");
+        assert_eq!(cutter.cut().unwrap().unwrap().data.len(), 10 << 20);
+    }
+}

@@ -1,0 +1,237 @@
+//! Sending a request and taking the bytes of the answer, within limits. Knows no provider.
+//!
+//! Redirects are not followed: a key goes where the configuration says and nowhere else. The proxies of the environment
+//! (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`) are used, but never for a server on this machine.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Url, redirect};
+use tokio::time::{Instant, timeout_at};
+
+use super::error::{CallError, Class};
+use crate::config::{Limits, Provider};
+
+/// How much of an error is read.
+const ERROR_BODY: usize = 64 << 10;
+/// How long the end of an answer that is complete is waited for, so that its connection can be used again.
+const LAST_BYTES: Duration = Duration::from_secs(1);
+
+/// One request over HTTP.
+#[derive(Debug, Default)]
+pub struct Ask {
+    /// Below the provider's base URL, with its slash.
+    pub path: String,
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// JSON to post; `None`: a GET.
+    pub body: Option<Vec<u8>>,
+}
+
+/// The connections to one provider.
+#[derive(Debug, Clone)]
+pub struct Transport {
+    client: Client,
+    name: String,
+    base_url: String,
+}
+
+/// What connections have in common: a client is made once for each, because it reads the machine's certificates.
+pub type ClientKind = (Duration, bool);
+
+/// Which client `provider` needs.
+pub fn client_kind(provider: &Provider) -> ClientKind {
+    (provider.limits.connect, is_here(&provider.base_url))
+}
+
+/// Makes a client. Blocks: the machine's certificates are read.
+///
+/// # Errors
+/// What the TLS library says.
+pub fn client((connect, here): ClientKind) -> Result<Client, CallError> {
+    let mut builder = Client::builder()
+        .user_agent(concat!("chorus/", env!("CARGO_PKG_VERSION")))
+        .redirect(redirect::Policy::none())
+        .connect_timeout(connect)
+        .retry(reqwest::retry::never());
+    if here {
+        builder = builder.no_proxy();
+    }
+    builder.build().map_err(|e| CallError::new(Class::Network, format!("TLS cannot be used: {}", reason(&e))))
+}
+
+impl Transport {
+    pub fn new(client: Client, provider: &Provider) -> Self {
+        Self { client, name: provider.name.clone(), base_url: provider.base_url.clone() }
+    }
+
+    /// Sends `ask` and waits for the head of the answer.
+    ///
+    /// # Errors
+    /// `Network` or `Timeout`.
+    pub async fn send(&self, ask: Ask, watch: &Watch) -> Result<Answer, CallError> {
+        let url = format!("{}{}", self.base_url, ask.path);
+        let mut request = match ask.body {
+            Some(body) => self.client.post(url).header(CONTENT_TYPE, "application/json").body(body),
+            None => self.client.get(url),
+        };
+        for (name, value) in ask.headers {
+            request = request.header(name, value);
+        }
+        match watch.over(&self.name, request.send()).await? {
+            Ok(response) => Ok(Answer {
+                status: response.status().as_u16(),
+                headers: response.headers().clone(),
+                name: self.name.clone(),
+                response,
+            }),
+            Err(e) => Err(self.unreachable(&e, watch)),
+        }
+    }
+
+    fn unreachable(&self, error: &reqwest::Error, watch: &Watch) -> CallError {
+        let Self { name, base_url, .. } = self;
+        if error.is_connect() && error.is_timeout() {
+            let limit = humantime::format_duration(watch.limits.connect);
+            return CallError::new(Class::Network, format!("no connection to {name} ({base_url}) within {limit}"))
+                .hint("check the network and `base_url`; `connect_timeout` is the limit");
+        }
+        let hint = if is_here(base_url) {
+            "start the server, or correct `base_url` in config.toml"
+        } else {
+            "check the network and `base_url`"
+        };
+        CallError::new(Class::Network, format!("cannot reach {name} ({base_url}): {}", reason(error))).hint(hint)
+    }
+}
+
+/// The head of an answer, and its body as it comes.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: HeaderMap,
+    name: String,
+    response: reqwest::Response,
+}
+
+impl Answer {
+    /// The next bytes; `None` at the end.
+    ///
+    /// # Errors
+    /// `Network` or `Timeout`.
+    pub async fn piece(&mut self, watch: &Watch) -> Result<Option<Bytes>, CallError> {
+        let piece = watch.over(&self.name, self.response.chunk()).await?;
+        piece.map_err(|e| {
+            CallError::new(Class::Network, format!("the connection to {} broke: {}", self.name, reason(&e)))
+        })
+    }
+
+    /// The body of an error, as far as it is worth reading.
+    pub async fn error_body(mut self, watch: &Watch) -> Vec<u8> {
+        let mut body = Vec::new();
+        while let Ok(Some(piece)) = self.piece(watch).await {
+            body.extend_from_slice(&piece);
+            if body.len() >= ERROR_BODY {
+                body.truncate(ERROR_BODY);
+                break;
+            }
+        }
+        body
+    }
+
+    /// The whole body.
+    ///
+    /// # Errors
+    /// `Network`, `Timeout`, or `Malformed` where it is longer than `limit`.
+    pub async fn body(&mut self, limit: usize, watch: &Watch) -> Result<Vec<u8>, CallError> {
+        let mut body = Vec::new();
+        while let Some(piece) = self.piece(watch).await? {
+            if body.len() + piece.len() > limit {
+                return Err(CallError::new(Class::Malformed, format!("{} sent more than {limit} bytes", self.name)));
+            }
+            body.extend_from_slice(&piece);
+        }
+        Ok(body)
+    }
+
+    /// Leaves an answer that is complete: its last bytes are read elsewhere, and the connection serves the next call.
+    pub fn leave(mut self) {
+        tokio::spawn(async move {
+            let end = async { while let Ok(Some(_)) = self.response.chunk().await {} };
+            let _ = tokio::time::timeout(LAST_BYTES, end).await;
+        });
+    }
+}
+
+/// The limits of one try.
+#[derive(Debug, Clone, Copy)]
+pub struct Watch {
+    limits: Limits,
+    /// When the whole call must have ended.
+    total: Instant,
+    /// When the next event must have come.
+    next: Instant,
+    began: bool,
+}
+
+impl Watch {
+    /// A try begins now.
+    pub fn new(limits: Limits, total: Instant) -> Self {
+        Self { limits, total, next: Instant::now() + limits.first_byte, began: false }
+    }
+
+    /// An event came.
+    pub fn moved(&mut self) {
+        self.began = true;
+        self.next = Instant::now() + self.limits.idle;
+    }
+
+    /// When it is over at the latest.
+    pub fn deadline(&self) -> Instant {
+        self.next.min(self.total)
+    }
+
+    /// `work`, if it ends in time.
+    ///
+    /// # Errors
+    /// `Timeout`.
+    pub async fn over<T>(&self, name: &str, work: impl Future<Output = T>) -> Result<T, CallError> {
+        timeout_at(self.deadline(), work).await.map_err(|_| self.late(name))
+    }
+
+    /// What is said when it was not in time.
+    pub fn late(&self, name: &str) -> CallError {
+        let Limits { first_byte, idle, total, .. } = self.limits;
+        let said = humantime::format_duration;
+        let (what, key) = if self.total <= self.next {
+            (format!("the call of {name} took longer than {}", said(total)), "total_timeout")
+        } else if self.began {
+            (format!("{name} sent nothing more for {}", said(idle)), "idle_timeout")
+        } else {
+            (format!("{name} did not begin to answer within {}", said(first_byte)), "first_byte_timeout")
+        };
+        CallError::new(Class::Timeout, what)
+            .hint(format!("try again; `{key}` of [providers.{name}] in config.toml is the limit"))
+    }
+}
+
+/// Whether a URL names this machine.
+pub fn is_here(url: &str) -> bool {
+    let host = Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
+    let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+    host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
+}
+
+/// The innermost reason, which is the one that says something.
+fn reason(error: &reqwest::Error) -> String {
+    let mut source = error.source();
+    let mut said = None;
+    while let Some(error) = source {
+        said = Some(error.to_string());
+        source = error.source();
+    }
+    said.unwrap_or_else(|| {
+        if error.is_timeout() { "it took too long".to_owned() } else { "the request cannot be sent".to_owned() }
+    })
+}

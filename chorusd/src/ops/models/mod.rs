@@ -1,0 +1,49 @@
+//! `models.*`.
+
+pub mod list;
+pub mod validate;
+
+use chorus_proto::methods::models::{Discovery, Model, ModelPrice, ModelProvider, ModelsResult};
+
+use crate::llm::{Available, Found, ModelInfo, Models, Price, ProviderModels, Target};
+
+/// What was found, as the wire shows it.
+fn shown(models: &Models, available: Available) -> ModelsResult {
+    ModelsResult {
+        default_model: models.default_model().map(str::to_owned),
+        aliases: models.aliases().clone(),
+        providers: available.providers.into_iter().map(|found| provider(models, found)).collect(),
+    }
+}
+
+fn provider(models: &Models, of: ProviderModels) -> ModelProvider {
+    ModelProvider {
+        models: of.models.into_iter().map(|info| model(models, &of.name, info)).collect(),
+        name: of.name,
+        kind: of.kind,
+        base_url: of.base_url,
+        local: of.local,
+        found: match of.found {
+            Found::Ok => Discovery::Ok,
+            Found::Failed => Discovery::Failed,
+            Found::NotRun => Discovery::NotRun,
+        },
+        problem: of.problem,
+        hint: of.hint,
+        checked_at: of.checked_at,
+    }
+}
+
+fn model(models: &Models, provider: &str, info: ModelInfo) -> Model {
+    let target = Target::new(provider, info.id);
+    Model {
+        context_length: models.window_of(&target),
+        price: models.price_of(&target).map(price),
+        name: target.to_string(),
+        display_name: info.display_name,
+    }
+}
+
+fn price(Price { input, output, cache_read, cache_write }: Price) -> ModelPrice {
+    ModelPrice { input, output, cache_read, cache_write }
+}

@@ -1,0 +1,15 @@
+//! `models.validate`.
+
+use chorus_proto::methods::models::{ModelsParams, ModelsResult};
+
+use crate::failure::Result;
+use crate::ops::Ops;
+
+/// Asks every provider for its models. One that fails is no error of the request.
+///
+/// # Errors
+/// None.
+pub async fn validate(ops: &Ops, _: ModelsParams) -> Result<ModelsResult> {
+    let found = ops.models.discover().await;
+    Ok(super::shown(&ops.models, found))
+}

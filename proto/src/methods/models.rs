@@ -1,0 +1,94 @@
+//! `models.*`.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::method;
+
+method!(
+    /// The models that there are, as the last discovery found them. Asks no provider.
+    List = "models.list", ModelsParams => ModelsResult
+);
+method!(
+    /// Asks every provider which models it has, which tests its key; no paid call.
+    Validate = "models.validate", ModelsParams => ModelsResult
+);
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ModelsParams {}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ModelsResult {
+    /// The model of agents that name none.
+    pub default_model: Option<String>,
+    /// Short names, each with its `provider/model`.
+    pub aliases: BTreeMap<String, String>,
+    pub providers: Vec<ModelProvider>,
+}
+
+/// A provider and its models.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ModelProvider {
+    pub name: String,
+    /// `anthropic` or `openai`: the protocol it speaks.
+    pub kind: String,
+    pub base_url: String,
+    /// True where it was found on this machine and is not configured.
+    pub local: bool,
+    pub found: Discovery,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// When it was asked last.
+    pub checked_at: Option<Timestamp>,
+    /// What it listed when it was last asked with success.
+    pub models: Vec<Model>,
+}
+
+/// How asking a provider went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Discovery {
+    Ok,
+    Failed,
+    /// It was not asked since the start of the daemon.
+    NotRun,
+}
+
+/// One model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Model {
+    /// `provider/model`.
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
+    /// Tokens that it takes, where that is known.
+    pub context_length: Option<u64>,
+    /// What it costs, where that is known.
+    pub price: Option<ModelPrice>,
+}
+
+/// US dollars per million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ModelPrice {
+    pub input: f64,
+    pub output: f64,
+    /// Left out: as the input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_read: Option<f64>,
+    /// Left out: as the input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<f64>,
+}

@@ -1,0 +1,166 @@
+//! Answers of every shape, in both wire formats.
+
+use chorus_tests::model_server::{Answer, Step};
+use chorusd::llm::{Output, Stop};
+use serde_json::json;
+
+use super::{BOTH, CLAUDE, Rig, SMALL};
+
+/// Lays `answer` out in both formats and calls both models.
+fn each(rig: &Rig, answer: &Answer, check: impl Fn(&str, super::Called)) {
+    rig.server.anthropic().answer(answer.clone());
+    rig.server.openai().answer(answer.clone());
+    for model in BOTH {
+        check(model, rig.ask(model));
+    }
+}
+
+#[test]
+fn text_comes_in_pieces_and_as_a_whole() {
+    let rig = Rig::new();
+    each(&rig, &Answer::text(["Hel", "lo ", "w\u{f6}rld \u{1f389}"]).usage(120, 7).cached(100, 0), |model, called| {
+        assert_eq!(called.text(), "Hello w\u{f6}rld \u{1f389}", "{model}");
+        assert_eq!(called.outputs.len(), 3, "{model}");
+        let reply = called.reply();
+        assert_eq!((&*reply.content, &reply.stop), ("Hello w\u{f6}rld \u{1f389}", &Stop::End), "{model}");
+        assert!(reply.tool_calls.is_empty() && reply.provider.is_none());
+        let usage = reply.usage;
+        assert_eq!((usage.input_tokens, usage.output_tokens, usage.cache_read_tokens), (Some(120), Some(7), Some(100)));
+        assert!(usage.duration_ms.is_some());
+    });
+}
+
+#[test]
+fn calls_come_in_parallel_with_their_parameters_digit_for_digit() {
+    let rig = Rig::new();
+    let answer = Answer::text(["I look."])
+        .call_text("c1", "view", "{\"path\": \"a\", \"n\": 1.50, \"big\": 123456789012345678901234567890}")
+        .call("c2", "list_models", &json!({}));
+    each(&rig, &answer, |model, called| {
+        let begun = called.outputs.iter().filter(|output| matches!(output, Output::Call { .. })).count();
+        assert_eq!(begun, 2, "{model}");
+        let reply = called.reply();
+        assert_eq!(reply.stop, Stop::Calls);
+        let calls: Vec<_> = reply.tool_calls.iter().map(|c| (&*c.id, &*c.name, c.params.get())).collect();
+        let params = "{\"path\":\"a\",\"n\":1.50,\"big\":123456789012345678901234567890}";
+        assert_eq!(calls, [("c1", "view", params), ("c2", "list_models", "{}")], "{model}");
+    });
+}
+
+#[test]
+fn whatever_a_model_does_its_answer_is_legal() {
+    let rig = Rig::new();
+    // Nothing at all, only thinking, text after a call.
+    each(&rig, &Answer::empty(), |_, called| {
+        let reply = called.reply();
+        assert!(reply.content.is_empty() && reply.tool_calls.is_empty() && reply.stop == Stop::End);
+    });
+    each(&rig, &Answer::empty().thinking("Hm.", "sig"), |_, called| {
+        assert!(called.outputs.contains(&Output::Thinking("Hm.".into())));
+        let reply = called.reply();
+        assert!(reply.content.is_empty() && reply.provider.is_some());
+    });
+    each(&rig, &Answer::text(["Before."]).call("c", "view", &json!({"a": 1})).then("After."), |_, called| {
+        let text = called.text();
+        let reply = called.reply();
+        assert!(reply.content.starts_with("Before.") && reply.content.ends_with("After.") && reply.content == text);
+        assert_eq!(reply.tool_calls.len(), 1);
+    });
+    // 200 calls, some of them with the id of another, and one of a tool that nobody has.
+    let many =
+        (0..200).fold(Answer::empty(), |all, n| all.call(&format!("c{}", n / 2), "no_such_tool", &json!({"n": n})));
+    each(&rig, &many, |_, called| {
+        let calls = called.reply().tool_calls;
+        let ids: std::collections::BTreeSet<_> = calls.iter().map(|call| &call.id).collect();
+        assert_eq!(ids.len(), 200);
+        let numbers: Vec<_> = calls.iter().map(|call| call.params.get().to_owned()).collect();
+        assert_eq!(numbers, (0..200).map(|n| format!("{{\"n\":{n}}}")).collect::<Vec<_>>());
+    });
+    // Parameters that are no JSON: the model's mistake, of which it must hear.
+    each(&rig, &Answer::empty().call_text("c", "view", "{\"path\": oops}"), |_, called| {
+        let calls = called.reply().tool_calls;
+        assert_eq!(calls[0].params.get(), "\"{\\\"path\\\": oops}\"");
+    });
+}
+
+#[test]
+fn a_call_that_was_cut_is_left_out_and_the_text_stays() {
+    let rig = Rig::new();
+    for (model, script, word) in
+        [(CLAUDE, rig.server.anthropic(), "max_tokens"), (SMALL, rig.server.openai(), "length")]
+    {
+        let whole = Answer::text(["I write."]).call("c1", "view", &json!({"path": "a"}));
+        script.answer(whole.call_text("c2", "create_file", "{\"path\": \"b\", \"text\": \"lon").stop(word));
+        let reply = rig.ask(model).reply();
+        assert_eq!((reply.stop, &*reply.content), (Stop::MaxTokens, "I write."), "{model}");
+        assert_eq!(reply.tool_calls.iter().map(|call| &*call.id).collect::<Vec<_>>(), ["c1"]);
+    }
+}
+
+#[test]
+fn reasons_to_stop() {
+    let rig = Rig::new();
+    for (word, stop) in [
+        ("end_turn", Stop::End),
+        ("stop_sequence", Stop::End),
+        ("refusal", Stop::Refused),
+        ("model_context_window_exceeded", Stop::MaxTokens),
+        ("pause_turn", Stop::Other("pause_turn".into())),
+    ] {
+        rig.server.anthropic().answer(Answer::text(["x"]).stop(word));
+        assert_eq!(rig.ask(CLAUDE).reply().stop, stop, "{word}");
+    }
+    for (word, stop) in [
+        ("stop", Stop::End),
+        ("content_filter", Stop::Refused),
+        ("length", Stop::MaxTokens),
+        ("invented", Stop::Other("invented".into())),
+    ] {
+        rig.server.openai().answer(Answer::text(["x"]).stop(word));
+        assert_eq!(rig.ask(SMALL).reply().stop, stop, "{word}");
+    }
+    // Some servers say `stop` and mean that they wait for results.
+    rig.server.openai().answer(Answer::calls("c", "view", &json!({})).stop("stop"));
+    assert_eq!(rig.ask(SMALL).reply().stop, Stop::Calls);
+}
+
+#[test]
+fn an_answer_in_one_piece_is_taken_too() {
+    let rig = Rig::new();
+    rig.server.openai().answer(Answer::whole(&json!({
+        "id": "x", "object": "chat.completion", "model": "small",
+        "choices": [{"index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant", "content": "Hi.",
+            "tool_calls": [{"id": "c", "type": "function", "function": {"name": "view", "arguments": {"a": 1}}}]}}],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7},
+    })));
+    let called = rig.ask(SMALL);
+    assert_eq!(called.text(), "Hi.");
+    let reply = called.reply();
+    assert_eq!((reply.tool_calls[0].params.get(), reply.usage.output_tokens), ("{\"a\":1}", Some(4)));
+    rig.server.anthropic().answer(Answer::whole(&json!({
+        "type": "message", "role": "assistant", "stop_reason": "tool_use", "usage": {"input_tokens": 1, "output_tokens": 2},
+        "content": [{"type": "text", "text": "Hi."}, {"type": "tool_use", "id": "c", "name": "view", "input": {"a": 1.0}}],
+    })));
+    let reply = rig.ask(CLAUDE).reply();
+    assert_eq!((&*reply.content, reply.tool_calls[0].params.get()), ("Hi.", "{\"a\":1.0}"));
+}
+
+#[test]
+fn ten_megabytes_in_one_event_pass() {
+    let rig = Rig::new();
+    each(&rig, &Answer::text(["x".repeat(10 << 20)]), |model, called| {
+        assert_eq!(called.reply().content.len(), 10 << 20, "{model}");
+    });
+    each(&rig, &Answer::text(["x".repeat(17 << 20)]), |model, called| {
+        let error = called.error();
+        assert!(error.message.contains("an event of more than 16777216 bytes"), "{model}: {error}");
+    });
+}
+
+#[test]
+fn pings_and_comments_say_nothing() {
+    let rig = Rig::new();
+    each(&rig, &Answer::empty().step(Step::Ping).then("a").step(Step::Ping).then("b"), |_, called| {
+        assert_eq!(called.reply().content, "ab");
+    });
+}

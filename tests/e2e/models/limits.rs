@@ -1,0 +1,158 @@
+//! P16: a call that stalls ends at its limit, and the next one works. Cancelling ends one at once.
+
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use chorus_tests::model_server::{Answer, ModelServer, Step};
+use chorusd::llm::{Class, Output, Target};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::{BOTH, CLAUDE, Called, Rig, about, request};
+
+const LIMITS: &str = "first_byte_timeout = \"600ms\"\nidle_timeout = \"900ms\"\ntotal_timeout = \"1500ms\"";
+const FIRST_BYTE: Duration = Duration::from_millis(600);
+const IDLE: Duration = Duration::from_millis(900);
+const TOTAL: Duration = Duration::from_millis(1500);
+
+/// Both models with this answer: each ends with a time-out after `due`, hangs up, and answers the next call.
+fn stalls(answer: &Answer, due: Duration, key: &str) {
+    let rig = Rig::with(LIMITS);
+    let mut hung_up = 0;
+    for model in BOTH {
+        for script in [rig.server.anthropic(), rig.server.openai()] {
+            script.always(answer.clone());
+        }
+        let (called, took) = timed(&rig, model, due, &mut hung_up);
+        let text = called.text();
+        let error = called.error();
+        assert_eq!((error.class, &error.partial), (Class::Timeout, &text), "{model}: {error}");
+        assert!(error.hint.as_deref().is_some_and(|hint| hint.contains(key)), "{model}: {error:?}");
+        assert!(about(took, due), "{model}: {took:?} and not {due:?}");
+        for script in [rig.server.anthropic(), rig.server.openai()] {
+            script.always(Answer::text(["fine"]));
+        }
+        assert_eq!(rig.ask(model).reply().content, "fine");
+    }
+}
+
+/// Calls, and how long it took: never shorter than it should, and where the machine was busy, the best of a few times.
+fn timed(rig: &Rig, model: &str, due: Duration, hung_up: &mut usize) -> (Called, Duration) {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let before = rig.server.requests().len();
+        let began = Instant::now();
+        let called = rig.ask(model);
+        let took = began.elapsed();
+        assert_eq!(rig.server.requests().len(), before + 1, "a limit is not waited for again");
+        *hung_up += 1;
+        rig.server.wait_for_hang_ups(*hung_up);
+        if tries == 4 || about(took, due) || took < due {
+            return (called, took);
+        }
+    }
+}
+
+#[test]
+fn after_the_headers() {
+    stalls(&Answer::empty().stall(), FIRST_BYTE, "first_byte_timeout");
+}
+
+#[test]
+fn after_some_events() {
+    stalls(&Answer::text(["a", "b", "c"]).stall(), IDLE, "idle_timeout");
+}
+
+#[test]
+fn with_nothing_but_pings() {
+    stalls(&Answer::text(["a"]).step(Step::Pings(Duration::from_millis(100))), IDLE, "idle_timeout");
+}
+
+#[test]
+fn byte_by_byte() {
+    stalls(&Answer::text(["a"]).step(Step::Drip(Duration::from_millis(50))).then("b"), IDLE, "idle_timeout");
+}
+
+#[test]
+fn for_ever_but_always_on_the_move() {
+    let pause = || Step::Pause(Duration::from_millis(200));
+    let answer = (0..50).fold(Answer::text(["a"]), |answer, _| answer.step(pause()).then("."));
+    stalls(&answer, TOTAL, "total_timeout");
+}
+
+#[test]
+fn without_a_connection() {
+    // Nobody answers the greeting of TLS.
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its number");
+    let config =
+        format!("[providers.dumb]\nkind = \"openai\"\nbase_url = \"https://{address}\"\nconnect_timeout = \"300ms\"\n");
+    let rig = Rig::on(ModelServer::start(), &config);
+    let began = Instant::now();
+    let error = rig.ask("dumb/x").error();
+    assert_eq!(error.class, Class::Network, "{error}");
+    assert!(error.message.contains("no connection to dumb") && error.message.contains("within 300ms"), "{error}");
+    // Four tries, for it may pass; a busy machine takes longer over each.
+    assert!(began.elapsed() >= Duration::from_millis(1080), "{:?}", began.elapsed());
+}
+
+#[test]
+fn cancelling_closes_the_connection_at_once() {
+    let rig = Rig::new();
+    for (count, model) in BOTH.into_iter().enumerate() {
+        for script in [rig.server.anthropic(), rig.server.openai()] {
+            script.always(Answer::text(["Half"]).stall());
+        }
+        let target = Target::parse(model).expect("a model");
+        let (outputs, mut taken) = mpsc::channel(8);
+        let cancel = CancellationToken::new();
+        let (models, stop) = (rig.models.clone(), cancel.clone());
+        let calling = rig.runtime.spawn(async move { models.call(&target, &request("Hi."), outputs, stop).await });
+        assert_eq!(taken.blocking_recv(), Some(Output::Text("Half".into())));
+        let began = Instant::now();
+        cancel.cancel();
+        let error = rig.runtime.block_on(calling).expect("the call").expect_err("a cancelled call");
+        assert_eq!((error.class, &*error.partial), (Class::Cancelled, "Half"));
+        rig.server.wait_for_hang_ups(count + 1);
+        assert!(began.elapsed() < Duration::from_millis(500), "{:?}", began.elapsed());
+    }
+}
+
+#[test]
+fn dropping_a_call_and_cancelling_a_wait() {
+    let rig = Rig::new();
+    rig.server.anthropic().answer(Answer::text(["Half"]).stall());
+    let target = Target::parse(CLAUDE).expect("a model");
+    let (outputs, mut taken) = mpsc::channel(8);
+    let (models, to) = (rig.models.clone(), target.clone());
+    let calling =
+        rig.runtime.spawn(async move { models.call(&to, &request("Hi."), outputs, CancellationToken::new()).await });
+    assert!(taken.blocking_recv().is_some());
+    calling.abort();
+    rig.server.wait_for_hang_ups(1);
+    // While it waits for the next try, it ends at once too.
+    rig.server.anthropic().always(Answer::error(429, "{}").header("retry-after", "50"));
+    let (outputs, mut taken) = mpsc::channel(8);
+    let cancel = CancellationToken::new();
+    let (models, stop) = (rig.models.clone(), cancel.clone());
+    let calling = rig.runtime.spawn(async move { models.call(&target, &request("Hi."), outputs, stop).await });
+    assert!(matches!(taken.blocking_recv(), Some(Output::Retry { attempt: 2, .. })));
+    cancel.cancel();
+    let ended = rig.runtime.block_on(calling).expect("the call");
+    assert_eq!(ended.expect_err("a cancelled call").class, Class::Cancelled);
+}
+
+#[test]
+fn a_connection_is_used_again_after_an_answer() {
+    let rig = Rig::new();
+    for script in [rig.server.anthropic(), rig.server.openai()] {
+        script.always(Answer::text(["ok"]));
+    }
+    // The end of an answer is read beside the caller: a few calls may begin before it was.
+    for _ in 0..20 {
+        rig.ask(CLAUDE).reply();
+    }
+    let connections: std::collections::BTreeSet<_> = rig.server.requests().iter().map(|r| r.connection).collect();
+    assert!(connections.len() < 20, "every call made a connection of its own");
+}

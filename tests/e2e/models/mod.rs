@@ -1,0 +1,113 @@
+//! Models: what is sent to providers, what comes back, and what happens when it does not.
+
+mod answers;
+mod captures;
+mod discovery;
+mod failures;
+mod limits;
+mod money;
+mod real;
+mod requests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chorus_proto::{Message, NewMessage, Role};
+use chorus_tests::model_server::ModelServer;
+use chorusd::config;
+use chorusd::llm::retry::Policy;
+use chorusd::llm::{CallError, Models, Output, Reply, Request, Target};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// The model of each wire format.
+const CLAUDE: &str = "anthropic/claude-test";
+const SMALL: &str = "local/small";
+const BOTH: [&str; 2] = [CLAUDE, SMALL];
+
+/// The models of a scripted server, without a daemon around them.
+struct Rig {
+    server: ModelServer,
+    models: Arc<Models>,
+    runtime: Runtime,
+    _home: TempDir,
+}
+
+/// A call that ended.
+struct Called {
+    result: Result<Reply, CallError>,
+    outputs: Vec<Output>,
+}
+
+impl Rig {
+    fn new() -> Self {
+        Self::with("")
+    }
+
+    /// With more keys in both providers, for example limits.
+    fn with(keys: &str) -> Self {
+        let server = ModelServer::start();
+        let config = server.config_with(keys);
+        Self::on(server, &config)
+    }
+
+    /// With a configuration of its own.
+    fn on(server: ModelServer, config: &str) -> Self {
+        let home = tempfile::tempdir().expect("a home");
+        let file = home.path().join("config.toml");
+        std::fs::write(&file, config).expect("config.toml");
+        let config = config::load(&file, |_| None).expect("a configuration");
+        // No waits between tries but those that the server asks for.
+        let models = Models::new(&config, home.path()).bent(Vec::new(), Policy::default(), Arc::new(|| 0.0));
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        Self { server, models: Arc::new(models), runtime: runtime.expect("a runtime"), _home: home }
+    }
+
+    fn call(&self, model: &str, request: &Request) -> Called {
+        let target = Target::parse(model).expect("a model");
+        let (outputs, mut taken) = mpsc::channel(10_000);
+        let call = self.models.call(&target, request, outputs, CancellationToken::new());
+        let result = self.runtime.block_on(call);
+        let outputs = std::iter::from_fn(|| taken.try_recv().ok()).collect();
+        Called { result, outputs }
+    }
+
+    /// Calls both models with whatever was laid out for each.
+    fn ask(&self, model: &str) -> Called {
+        self.call(model, &request("Hello?"))
+    }
+}
+
+impl Called {
+    fn reply(self) -> Reply {
+        self.result.expect("a reply")
+    }
+
+    fn error(self) -> CallError {
+        self.result.expect_err("no reply")
+    }
+
+    fn text(&self) -> String {
+        let text = |output: &Output| if let Output::Text(text) = output { Some(text.clone()) } else { None };
+        self.outputs.iter().filter_map(text).collect()
+    }
+}
+
+fn message(new: NewMessage) -> Message {
+    new.complete(|| "m".into(), jiff::Timestamp::UNIX_EPOCH)
+}
+
+fn user(text: &str) -> Message {
+    message(NewMessage::text(Role::User, text))
+}
+
+fn request(text: &str) -> Request {
+    Request { messages: vec![user(text)], max_tokens: 1000, ..Request::default() }
+}
+
+/// Whether `took` is `due`, give or take a tenth; a busy machine is given 50 ms more.
+fn about(took: Duration, due: Duration) -> bool {
+    took >= due.mul_f64(0.9) && took <= due.mul_f64(1.1) + Duration::from_millis(50)
+}

@@ -1,0 +1,98 @@
+//! Steps as events of Anthropic's Messages API.
+
+use serde_json::{Value, json};
+
+use super::answer::{Answer, Step};
+use super::serve::Speak;
+
+/// What was said so far.
+#[derive(Debug, Default)]
+pub struct Anthropic {
+    /// The number of the open block, or of the next.
+    index: u64,
+    open: Option<&'static str>,
+}
+
+fn event(kind: &str, mut data: Value) -> String {
+    data["type"] = kind.into();
+    format!("event: {kind}\ndata: {data}\n\n")
+}
+
+impl Anthropic {
+    fn close(&mut self) -> String {
+        if self.open.take().is_none() {
+            return String::new();
+        }
+        self.index += 1;
+        event("content_block_stop", json!({"index": self.index - 1}))
+    }
+
+    /// A piece of a block of `kind`, which is opened first where it is not.
+    fn delta(&mut self, kind: &'static str, begin: Value, delta: Value) -> String {
+        let mut said = String::new();
+        if self.open != Some(kind) {
+            said.push_str(&self.close());
+            self.open = Some(kind);
+            said.push_str(&event("content_block_start", json!({"index": self.index, "content_block": begin})));
+        }
+        said + &event("content_block_delta", json!({"index": self.index, "delta": delta}))
+    }
+}
+
+impl Speak for Anthropic {
+    fn begin(&mut self, model: &str, answer: &Answer) -> String {
+        let usage = answer.usage;
+        let fresh = usage.input - usage.cache_read - usage.cache_write;
+        let message = json!({
+            "id": "msg_test", "type": "message", "role": "assistant", "model": model, "content": [],
+            "stop_reason": null, "stop_sequence": null,
+            "usage": {"input_tokens": fresh, "output_tokens": 1, "cache_read_input_tokens": usage.cache_read,
+                      "cache_creation_input_tokens": usage.cache_write},
+        });
+        event("message_start", json!({"message": message}))
+    }
+
+    fn step(&mut self, step: &Step) -> String {
+        match step {
+            Step::Text(text) => {
+                self.delta("text", json!({"type": "text", "text": ""}), json!({"type": "text_delta", "text": text}))
+            }
+            Step::Thinking(text) => self.delta(
+                "thinking",
+                json!({"type": "thinking", "thinking": "", "signature": ""}),
+                json!({"type": "thinking_delta", "thinking": text}),
+            ),
+            Step::Signature(signature) => {
+                let delta = json!({"type": "signature_delta", "signature": signature});
+                let said = self.delta("thinking", json!({"type": "thinking", "thinking": "", "signature": ""}), delta);
+                said + &self.close()
+            }
+            Step::Call { id, name, params } => {
+                let mut said = self.close();
+                self.open = Some("tool_use");
+                let block = json!({"type": "tool_use", "id": id, "name": name, "input": {}});
+                said.push_str(&event("content_block_start", json!({"index": self.index, "content_block": block})));
+                let half = (0..=params.len() / 2).rev().find(|at| params.is_char_boundary(*at)).unwrap_or(0);
+                for part in ["", &params[..half], &params[half..]] {
+                    let delta = json!({"type": "input_json_delta", "partial_json": part});
+                    said.push_str(&event("content_block_delta", json!({"index": self.index, "delta": delta})));
+                }
+                said + &self.close()
+            }
+            Step::Ping => event("ping", json!({})),
+            Step::Error(kind, message) => event("error", json!({"error": {"type": kind, "message": message}})),
+            _ => String::new(),
+        }
+    }
+
+    fn end(&mut self, answer: &Answer) -> String {
+        let usual = if answer.has_calls() { "tool_use" } else { "end_turn" };
+        let reason = answer.stop.as_deref().unwrap_or(usual);
+        let mut said = self.close();
+        said.push_str(&event(
+            "message_delta",
+            json!({"delta": {"stop_reason": reason, "stop_sequence": null}, "usage": {"output_tokens": answer.usage.output}}),
+        ));
+        said + &event("message_stop", json!({}))
+    }
+}

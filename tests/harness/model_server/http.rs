@@ -1,0 +1,80 @@
+//! As much of HTTP/1.1 as a client of models needs.
+
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+
+use serde_json::Value;
+
+use super::state::Recorded;
+
+/// Reads the next request; `None` where the client has gone.
+pub fn read(reader: &mut BufReader<TcpStream>, connection: u64) -> io::Result<Option<Recorded>> {
+    let mut line = String::new();
+    if reader.read_line(&mut line)? == 0 {
+        return Ok(None);
+    }
+    let mut words = line.split_ascii_whitespace();
+    let (method, path) = (words.next().unwrap_or_default().to_owned(), words.next().unwrap_or_default().to_owned());
+    let mut headers = Vec::new();
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
+        let Some((name, value)) = line.trim_end().split_once(':') else { break };
+        headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+    }
+    let length = headers.iter().find(|(name, _)| name == "content-length").and_then(|(_, value)| value.parse().ok());
+    let mut body = vec![0; length.unwrap_or(0)];
+    reader.read_exact(&mut body)?;
+    let text = String::from_utf8_lossy(&body).into_owned();
+    let body = serde_json::from_str(&text).unwrap_or(Value::Null);
+    Ok(Some(Recorded { method, path, headers, text, body, connection }))
+}
+
+/// A whole answer.
+pub fn write_whole(
+    stream: &mut TcpStream,
+    status: u16,
+    kind: &str,
+    headers: &[(String, String)],
+    body: &str,
+) -> io::Result<()> {
+    let mut head = head(status, kind, headers);
+    head.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
+    stream.write_all(head.as_bytes())
+}
+
+/// The head of an answer that comes in pieces.
+pub fn begin_stream(stream: &mut TcpStream, headers: &[(String, String)]) -> io::Result<()> {
+    let mut head = head(200, "text/event-stream; charset=utf-8", headers);
+    head.push_str("transfer-encoding: chunked\r\n\r\n");
+    stream.write_all(head.as_bytes())
+}
+
+/// One piece.
+pub fn write_piece(stream: &mut TcpStream, piece: &[u8]) -> io::Result<()> {
+    if piece.is_empty() {
+        return Ok(());
+    }
+    let mut chunk = format!("{:x}\r\n", piece.len()).into_bytes();
+    chunk.extend_from_slice(piece);
+    chunk.extend_from_slice(b"\r\n");
+    stream.write_all(&chunk)
+}
+
+/// The end of the pieces.
+pub fn end_stream(stream: &mut TcpStream) -> io::Result<()> {
+    stream.write_all(b"0\r\n\r\n")
+}
+
+fn head(status: u16, kind: &str, headers: &[(String, String)]) -> String {
+    let mut head = format!("HTTP/1.1 {status} Scripted\r\n");
+    if !headers.iter().any(|(name, _)| name == "content-type") {
+        head.push_str(&format!("content-type: {kind}\r\n"));
+    }
+    for (name, value) in headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head
+}
