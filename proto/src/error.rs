@@ -20,6 +20,10 @@ pub enum ErrorKind {
     AlreadyExists,
     Denied,
     ModelUnavailable,
+    /// A turn ended without an answer: it was cancelled, or cut off.
+    Interrupted,
+    /// The agent has used up what it may use in a day.
+    LimitReached,
     CorruptSession,
     Busy,
     DiskFull,
@@ -53,7 +57,7 @@ impl ErrorKind {
             Self::InvalidName | Self::InvalidParams | Self::InvalidConfig => exit::USAGE,
             Self::AgentNotFound | Self::SessionNotFound | Self::NotFound | Self::NoAgent => exit::NOT_FOUND,
             Self::NothingToSave => exit::NOTHING_TO_DO,
-            Self::Denied => exit::REFUSED,
+            Self::Denied | Self::LimitReached => exit::REFUSED,
             Self::Ambiguous | Self::AlreadyExists | Self::Busy => exit::CONFLICT,
             _ => exit::FAILED,
         }

@@ -52,6 +52,19 @@ event_types! {
     ContextRestored = "context.restored",
     /// `data`: `{id, summary, source}`: a session has its summary
     SummaryReady = "summary.ready",
+    /// `data`: `{turn_id}`
+    TurnStarted = "turn.started",
+    /// `data`: `{turn_id}` and a piece as `send` streams it: `{text}`, `{thinking}`, `{note}`. Not kept: it has the number of the
+    /// event before it, and no replay has it
+    TurnDelta = "turn.delta",
+    /// `data`: `{turn_id, usage}`
+    TurnFinished = "turn.finished",
+    /// `data`: `{turn_id, reason}`: it ended without an answer
+    TurnInterrupted = "turn.interrupted",
+    /// `data`: `{turn_id, id, name}`
+    ToolStarted = "tool.started",
+    /// `data`: `{turn_id, id, name, is_error}`
+    ToolFinished = "tool.finished",
     /// `data`: `{text}`: something to tell people
     Notice = "notice",
     DaemonStopping = "daemon.stopping",

@@ -1,0 +1,94 @@
+//! `send` and `send.*`: a turn with the agent's model.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::method;
+use crate::message::{Attachment, ToolCall, Usage};
+
+method!(
+    /// One turn: the text goes into the context, the model answers, and calls tools until it has nothing more to ask. Answered
+    /// when the turn has ended; a turn outlives the client that asked for it.
+    Send = "send", SendParams => SendResult
+);
+method!(
+    /// Ends the turn that is running. What the model has said so far is kept.
+    Cancel = "send.cancel", CancelParams => CancelResult
+);
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SendParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    pub text: String,
+    /// The same key again waits for, or returns, the first answer and does nothing. At most 256 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
+    /// Send what the model says as it comes, as `progress` notifications with a [`Said`] each.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stream: bool,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SendResult {
+    /// What the model said last.
+    pub reply: String,
+    pub turn_id: Uuid,
+    /// Of all calls of the turn together.
+    pub usage: Usage,
+    /// The tools it called, in order.
+    pub tool_calls: Vec<ToolCall>,
+}
+
+/// `params` of a `progress` notification of [`Send`]: what was said since the one before.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Progress {
+    /// The request's.
+    pub id: u64,
+    #[serde(flatten)]
+    pub said: Said,
+}
+
+/// A piece of a turn as it comes. Pieces of one kind that come faster than they are read arrive as one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Said {
+    /// Text of the reply.
+    Text(String),
+    Thinking(String),
+    /// A tool is called.
+    Tool { id: String, name: String },
+    /// A tool has ended.
+    Result { id: String, name: String, is_error: bool },
+    /// Something to tell the person: another try, a shorter window.
+    Note(String),
+    /// The turn begins: it was its turn, and the message is in the journal.
+    Started { turn_id: Uuid },
+    /// It waits for so many turns before it.
+    Queued { before: u64 },
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CancelParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Only this one; else whichever runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<Uuid>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CancelResult {
+    /// The turn that was told to end; null: none was running.
+    pub turn_id: Option<Uuid>,
+}
