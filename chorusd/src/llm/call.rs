@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chorus_proto::Usage;
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -55,7 +56,11 @@ impl Call<'_> {
                     reply.usage.duration_ms = Some(u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX));
                     return Ok(reply);
                 }
-                Err(error) => self.clean(CallError { partial: reader.text().to_owned(), ..error }),
+                Err(error) => {
+                    let counted = Some(reader.usage()).filter(|usage| *usage != Usage::default());
+                    let partial = reader.text().to_owned();
+                    self.clean(CallError { partial, usage: counted.map(Box::new), ..error })
+                }
             };
             let wait = if handed { None } else { self.policy.wait(&error, attempt, (self.chance)()) };
             match wait {

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use chorus_proto::Usage;
+
 /// A call that brought no answer, or only a part of one.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct CallError {
     pub class: Class,
@@ -15,6 +17,8 @@ pub struct CallError {
     pub retry_after: Option<Duration>,
     /// The text that had arrived before.
     pub partial: String,
+    /// What the provider had counted before, with its cost where a price is known: it is paid for all the same.
+    pub usage: Option<Box<Usage>>,
 }
 
 /// What kind of failure.
@@ -69,7 +73,7 @@ impl Class {
 impl CallError {
     #[must_use]
     pub fn new(class: Class, message: impl Into<String>) -> Self {
-        Self { class, message: message.into(), hint: None, retry_after: None, partial: String::new() }
+        Self { class, message: message.into(), hint: None, retry_after: None, partial: String::new(), usage: None }
     }
 
     /// Says what to do.

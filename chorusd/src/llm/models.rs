@@ -146,7 +146,15 @@ impl Models {
             policy: self.policy,
             chance: &self.chance,
         };
-        let mut reply = call.run(providers::of(provider.kind), &cancel).await?;
+        let mut reply = match call.run(providers::of(provider.kind), &cancel).await {
+            Ok(reply) => reply,
+            Err(mut error) => {
+                if let (Some(usage), Some(price)) = (&mut error.usage, self.price_of(target)) {
+                    usage.cost_usd = usage.cost_usd.or_else(|| Some(super::reply::cost(&price, usage, None)));
+                }
+                return Err(error);
+            }
+        };
         // What a provider says that this very call cost is better than its list, but not than what somebody configured.
         let told = reply.usage.cost_usd.is_some() && !self.prices.contains_key(&target.to_string());
         if let Some(price) = self.price_of(target).filter(|_| !told) {

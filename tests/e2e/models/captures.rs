@@ -94,6 +94,9 @@ fn errors_in_mid_stream() {
         let error = play(&rig, name, "\n").error();
         assert_eq!((error.class, &*error.partial), (class, "Half"), "{name}");
         assert!(error.message.contains(said), "{error}");
+        // What was counted before is paid for.
+        let counted = error.usage.and_then(|usage| usage.input_tokens);
+        assert_eq!(counted, name.starts_with("anthropic").then_some(25));
     }
 }
 

@@ -7,6 +7,7 @@ mod images;
 mod openai;
 mod phrases;
 
+use chorus_proto::Usage;
 use reqwest::header::{HeaderMap, HeaderValue, LOCATION};
 
 use super::available::ModelInfo;
@@ -127,6 +128,9 @@ pub trait Reader: Send {
 
     /// The text so far.
     fn text(&self) -> &str;
+
+    /// The tokens that were counted so far.
+    fn usage(&self) -> Usage;
 
     /// The whole answer.
     ///

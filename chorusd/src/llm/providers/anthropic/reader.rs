@@ -256,6 +256,17 @@ impl Reader for Messages {
         &self.text
     }
 
+    fn usage(&self) -> Usage {
+        let counts = self.usage;
+        let input = [counts.input_tokens, counts.cache_creation_input_tokens, counts.cache_read_input_tokens];
+        Usage {
+            input_tokens: counts.input_tokens.map(|_| input.into_iter().flatten().sum()),
+            output_tokens: counts.output_tokens,
+            cache_read_tokens: counts.cache_read_input_tokens,
+            ..Usage::default()
+        }
+    }
+
     fn reply(&mut self) -> Result<Reply, CallError> {
         let stop = match self.stop.take().as_deref() {
             Some("end_turn" | "stop_sequence") | None => Stop::End,
@@ -278,17 +289,10 @@ impl Reader for Messages {
         } else {
             to_raw_value(&json!({"kind": KIND, "provider": self.from.provider, "blocks": kept})).ok()
         };
-        let counts = self.usage;
-        let input = [counts.input_tokens, counts.cache_creation_input_tokens, counts.cache_read_input_tokens];
-        let usage = Usage {
-            input_tokens: counts.input_tokens.map(|_| input.into_iter().flatten().sum()),
-            output_tokens: counts.output_tokens,
-            cache_read_tokens: counts.cache_read_input_tokens,
-            ..Usage::default()
-        };
+        let usage = self.usage();
         let stop = if stop == Stop::End && !tool_calls.is_empty() { Stop::Calls } else { stop };
         let content = std::mem::take(&mut self.text);
-        let cache_write_tokens = counts.cache_creation_input_tokens;
+        let cache_write_tokens = self.usage.cache_creation_input_tokens;
         Ok(Reply { content, tool_calls, provider, usage, cache_write_tokens, stop })
     }
 }

@@ -157,6 +157,16 @@ impl Reader for Completion {
         &self.text
     }
 
+    fn usage(&self) -> Usage {
+        Usage {
+            input_tokens: self.usage.prompt_tokens,
+            output_tokens: self.usage.completion_tokens,
+            cache_read_tokens: self.usage.cached(),
+            cost_usd: self.usage.cost.filter(|cost| cost.is_finite() && *cost >= 0.0),
+            duration_ms: None,
+        }
+    }
+
     fn reply(&mut self) -> Result<Reply, CallError> {
         let stop = match self.finish.take().as_deref() {
             _ if self.refused => Stop::Refused,
@@ -170,13 +180,7 @@ impl Reader for Completion {
         // Some servers say `stop` and mean that they wait for results.
         let stop = if stop == Stop::End && !tool_calls.is_empty() { Stop::Calls } else { stop };
         let provider = self.kept();
-        let usage = Usage {
-            input_tokens: self.usage.prompt_tokens,
-            output_tokens: self.usage.completion_tokens,
-            cache_read_tokens: self.usage.cached(),
-            cost_usd: self.usage.cost.filter(|cost| cost.is_finite() && *cost >= 0.0),
-            duration_ms: None,
-        };
+        let usage = self.usage();
         let content = std::mem::take(&mut self.text);
         Ok(Reply { content, tool_calls, provider, usage, cache_write_tokens: None, stop })
     }
