@@ -161,13 +161,15 @@ impl Daemon {
         let tasks = TaskTracker::new();
         let heads = store.journal.heads().await?;
         let live = heads.len();
+        let models = Arc::new(Models::new(&config, &places.home));
+        let (home, known) = (places.home.clone(), models.clone());
         let registry =
-            Registry::new(store.clone(), directory.clone(), clock.clone(), places.home.clone(), tasks.clone(), heads);
+            Registry::new(store.clone(), directory.clone(), clock.clone(), home, known, tasks.clone(), heads);
         let ops = Arc::new(Ops {
             store,
             registry,
             directory,
-            models: Arc::new(Models::new(&config, &places.home)),
+            models,
             started_at: clock.now(),
             clock,
             config,
@@ -223,6 +225,8 @@ impl Daemon {
         self.tasks.spawn(idle::run(self.ops.registry.clone(), stop.clone()));
         self.tasks.spawn(rest::run(self.ops.registry.clone(), stop.clone()));
         self.tasks.spawn(maintain(self.ops.clone()));
+        let registry = self.ops.registry.clone();
+        self.tasks.spawn(async move { registry.close_turns().await });
         let models = self.ops.models.clone();
         self.tasks.spawn(async move { models.discover().await });
         tokio::select! {

@@ -17,5 +17,6 @@ pub mod session;
 pub mod store;
 pub mod summary;
 pub mod template;
+mod tools;
 
 pub use cli::main;

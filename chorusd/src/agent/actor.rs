@@ -4,22 +4,27 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use chorus_proto::WorkingSet;
+use chorus_proto::{ToolCall, Usage, WorkingSet};
 use futures_util::StreamExt as _;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::{FuturesOrdered, FuturesUnordered};
 use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::effect::{Append, Beginning, Change, Effect, What};
-use super::event::{Asked, Event, Journalled, Reply, Request, RequestId, Verb};
+use super::call;
+use super::effect::{Append, Beginning, CallModel, Change, Effect, Mark, What};
+use super::event::{Asked, Event, Journalled, Known, Reply, Request, RequestId, Verb};
 use super::registry::Registry;
 use super::rest::{self, UNTOUCHED};
 use super::state::State;
+use super::turn::Stopped;
+use super::voice::{Voice, Voices};
 use super::{Facts, load, notice, save};
 use crate::clock::Ticks;
 use crate::failure::{Failure, Result};
-use crate::store::journal::{self, ChangeRecord, Head, NewEvent, NewHead};
+use crate::store::journal::{self, ChangeRecord, Head, NewEvent, NewHead, TurnMark};
+use crate::tools::{self, Outcome};
 
 /// A request on its way to an actor.
 #[derive(Debug)]
@@ -53,6 +58,10 @@ pub struct Actor {
     touched: Ticks,
     /// It leaves memory as soon as nothing is under way, unless a request comes first.
     rests: bool,
+    /// Who hears what is said while a request waits.
+    voices: HashMap<RequestId, Voice>,
+    /// The turn that runs: what ends it, and who listens.
+    turn: Option<(Uuid, CancellationToken, Voices)>,
     /// Appends under way, in order.
     appends: FuturesOrdered<BoxFuture<'static, Event>>,
     /// Everything else under way.
@@ -71,6 +80,8 @@ impl Actor {
             next_request: 0,
             touched: Ticks(0),
             rests: false,
+            voices: HashMap::new(),
+            turn: None,
             appends: FuturesOrdered::new(),
             work: FuturesUnordered::new(),
         }
@@ -131,6 +142,9 @@ impl Actor {
         let id = self.next_request;
         self.next_request += 1;
         self.replies.insert(id, letter.reply);
+        if let Verb::Send(send) = &*letter.verb {
+            self.voices.insert(id, send.voice.clone());
+        }
         let now = self.registry.clock.now();
         let fresh = self.registry.store.journal.reserve();
         self.name.clone_from(&facts.name);
@@ -230,10 +244,77 @@ impl Actor {
                 self.registry.spawn(async move { notice::tell(&registry, name, session, written, timeout).await });
             }
             Effect::Reply(request, result) => self.reply(request, result),
+            Effect::CallModel(asked) => self.call_model(*asked),
+            Effect::RunTool { turn, step, call, cancelled } => self.run_tool((turn, step), call, cancelled),
+            Effect::StopTurn(turn) => {
+                if let Some((_, cancel, _)) = self.turn.as_ref().filter(|(id, ..)| *id == turn) {
+                    cancel.cancel();
+                }
+            }
+            Effect::CloseTurn { context, mark } => {
+                let closed = store.journal.close_turn(self.agent, context, to_mark(mark), self.registry.clock.now());
+                self.work.push(closed.map(Event::TurnClosed).boxed());
+            }
+            Effect::BeginTurn(turn) => self.turn = Some((turn, CancellationToken::new(), Voices::default())),
+            Effect::Join(request) => {
+                if let (Some(voice), Some((_, _, voices))) = (self.voices.get(&request), &self.turn) {
+                    voices.join(voice.clone());
+                }
+            }
+            Effect::Say(request, said) => {
+                if let Some(voice) = self.voices.get(&request) {
+                    voice.say(said);
+                }
+            }
+            Effect::SayAll(said) => {
+                if let Some((_, _, voices)) = &self.turn {
+                    voices.say(&said);
+                }
+            }
         }
     }
 
+    fn call_model(&mut self, asked: CallModel) {
+        let (of, registry) = ((asked.turn, asked.step), self.registry.clone());
+        let Some((_, cancel, voices)) = self.turn.clone() else { return };
+        // A task of its own: it goes on while this one has other things to do.
+        let task = tokio::spawn(async move {
+            let result = call::call(&registry, asked, voices, cancel).await;
+            Event::Called { of, moment: call::moment(&registry), result: Box::new(result) }
+        });
+        let registry = self.registry.clone();
+        let ended = task.map(move |ended| {
+            ended.unwrap_or_else(|e| {
+                let failure = Failure::internal(e.to_string());
+                let stopped = Stopped { failure, partial: None, usage: Usage::default(), too_long: false };
+                Event::Called { of, moment: call::moment(&registry), result: Box::new(Err(Box::new(stopped))) }
+            })
+        });
+        self.work.push(ended.boxed());
+    }
+
+    fn run_tool(&mut self, of: (Uuid, u32), call: ToolCall, cancelled: bool) {
+        let registry = self.registry.clone();
+        let ended = async move {
+            let outcome = if cancelled {
+                Outcome::error("the turn was cancelled before this ran")
+            } else {
+                let (models, asked) = (registry.models.clone(), call.clone());
+                let ran = tokio::task::spawn_blocking(move || tools::run(&asked, &models)).await;
+                ran.unwrap_or_else(|e| Outcome::error(format!("the tool failed: {e}")))
+            };
+            let moment = call::moment(&registry);
+            let is_error = outcome.is_error;
+            match tools::result_of(&call, outcome.text, is_error, moment.now) {
+                Ok(result) => Event::ToolEnded { of, moment, call: call.id, result, is_error },
+                Err(e) => Event::TurnClosed(Err(Failure::internal(e.to_string()))),
+            }
+        };
+        self.work.push(ended.boxed());
+    }
+
     fn reply(&mut self, request: RequestId, result: Result<Reply>) {
+        self.voices.remove(&request);
         let Some(reply) = self.replies.remove(&request) else { return };
         let mut hold = None;
         if matches!(result, Ok(Reply::Held)) {
@@ -249,6 +330,15 @@ impl Actor {
 fn json_of(working_set: &WorkingSet) -> Bytes {
     // Texts and numbers: always serialises.
     serde_json::to_vec(working_set).unwrap_or_default().into()
+}
+
+fn to_mark(mark: Mark) -> TurnMark {
+    match mark {
+        Mark::Open { turn, key } => TurnMark::Open { turn, key },
+        Mark::Close { turn, key, answer } => {
+            TurnMark::Close { turn, key, answer: answer.and_then(|answer| serde_json::to_string(&answer).ok()) }
+        }
+    }
 }
 
 fn to_change(change: Change) -> journal::Change {
@@ -287,6 +377,7 @@ fn to_journal(append: Append) -> journal::Append {
         at: append.at,
         deadline: append.deadline.map(|deadline| deadline.at),
         key: append.key,
+        mark: append.mark.map(to_mark),
     }
 }
 
@@ -294,5 +385,9 @@ fn from_journal(appended: journal::Appended) -> Journalled {
     match appended {
         journal::Appended::Now(answer) => Journalled::Now(answer),
         journal::Appended::Before(answer) => Journalled::Before(answer),
+        journal::Appended::Known(known) => Journalled::Known(Known {
+            turn: known.turn,
+            answer: known.answer.and_then(|answer| serde_json::from_str(&answer).ok()),
+        }),
     }
 }

@@ -3,7 +3,8 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use chorus_proto::{EventType, Session, Trigger, WorkingSet};
+use chorus_proto::methods::send::{Said, SendResult};
+use chorus_proto::{EventType, Session, ToolCall, Trigger, WorkingSet};
 use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
@@ -54,6 +55,54 @@ pub enum Effect {
         timeout: Duration,
     },
     Reply(RequestId, Result<Reply>),
+    /// Ask the model; its answer carries the turn and the step.
+    CallModel(Box<CallModel>),
+    /// Run a tool; a turn that was cancelled meanwhile runs none.
+    RunTool {
+        turn: Uuid,
+        step: u32,
+        call: ToolCall,
+        cancelled: bool,
+    },
+    /// End whatever the turn has under way.
+    StopTurn(Uuid),
+    /// Journal that a turn is over which has no more to say.
+    CloseTurn {
+        context: ContextNo,
+        mark: Mark,
+    },
+    /// A turn begins; nobody listens to it yet.
+    BeginTurn(Uuid),
+    /// This request hears what is said in the turn from now on.
+    Join(RequestId),
+    /// Say something to one who waits.
+    Say(RequestId, Said),
+    /// Say something to all who wait for the turn.
+    SayAll(Said),
+}
+
+/// A call of the agent's model.
+#[derive(Debug)]
+pub struct CallModel {
+    pub turn: Uuid,
+    /// Number of the call in its turn, from 1.
+    pub step: u32,
+    pub facts: Arc<Facts>,
+    pub context: ContextNo,
+    /// The whole conversation; what is shown of it is cut out of this.
+    pub messages: Vec<Stored>,
+    pub working_set: WorkingSet,
+    /// Show less than usual: it was too long.
+    pub tight: bool,
+}
+
+/// What the journal notes of a turn along with a message.
+#[derive(Debug, Clone)]
+pub enum Mark {
+    /// It begins. A key that came before begins none.
+    Open { turn: Uuid, key: Option<String> },
+    /// It is over; a key is given this answer from now on.
+    Close { turn: Uuid, key: Option<String>, answer: Option<Box<SendResult>> },
 }
 
 /// A context that begins.
@@ -78,6 +127,7 @@ pub struct Append {
     pub at: Timestamp,
     pub deadline: Option<Deadline>,
     pub key: Option<String>,
+    pub mark: Option<Mark>,
 }
 
 /// A change that is no message, with what holds afterwards.

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use chorus_proto::methods::context::{AppendResult, ClearResult};
+use chorus_proto::methods::send::SendResult;
 use chorus_proto::{ContextInfo, Session, Trigger, WorkingSet};
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::Facts;
 use super::context::{Pick, Room};
+use super::turn::{Answer, Moment, Send, Stopped};
 use crate::clock::Ticks;
 use crate::failure::Result;
 use crate::message::{ContextNo, Stored};
@@ -23,6 +25,12 @@ pub enum Verb {
         messages: Vec<Stored>,
         key: Option<String>,
     },
+    /// A turn with the model.
+    Send(Box<Send>),
+    /// Ends the turn that runs, or this one.
+    Cancel(Option<Uuid>),
+    /// Nothing but a reason to read the context back, and to close what a crash left open.
+    Wake,
     Show {
         pick: Pick,
         room: Room,
@@ -99,11 +107,21 @@ pub struct Asked {
 }
 
 /// What became of messages on their way into the journal.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Journalled {
     Now(AppendResult),
     /// The key was known: nothing was added.
     Before(AppendResult),
+    /// The key of a turn was known.
+    Known(Known),
+}
+
+/// A turn that a key began before.
+#[derive(Debug, Clone)]
+pub struct Known {
+    pub turn: Uuid,
+    /// `None`: it ended without one.
+    pub answer: Option<SendResult>,
 }
 
 /// What happened.
@@ -118,6 +136,22 @@ pub enum Event {
     Materialised(Result<()>),
     Changed(Result<()>),
     Released,
+    /// The model has answered the call of this turn and step, or has not.
+    Called {
+        of: (Uuid, u32),
+        moment: Moment,
+        result: Box<Result<Answer, Box<Stopped>>>,
+    },
+    /// The tool of this call has ended.
+    ToolEnded {
+        of: (Uuid, u32),
+        moment: Moment,
+        call: String,
+        result: Stored,
+        is_error: bool,
+    },
+    /// It is in the journal that the turn is over.
+    TurnClosed(Result<()>),
 }
 
 /// The answer to a [`Verb`].
@@ -147,6 +181,9 @@ pub enum Reply {
         moved: u64,
         messages: u64,
     },
+    Sent(Box<SendResult>),
+    /// The turn that was told to end.
+    Cancelled(Option<Uuid>),
     Done,
     Held,
 }

@@ -1,26 +1,47 @@
 //! Reading a live context back from the journal.
 
-use chorus_proto::WorkingSet;
+use std::collections::HashSet;
+
+use chorus_proto::{Role, WorkingSet};
 use uuid::Uuid;
 
 use super::context::{Context, Deadline};
 use super::state::State;
+use super::turn::LeftOpen;
+use super::window::INTERRUPTED;
 use crate::failure::{Failure, Result};
 use crate::message::{Stored, Totals};
 use crate::store::journal::{Entry, Head};
 use crate::store::{Store, session_files};
+use crate::tools::result_of;
 
 /// The state of the agent whose context `head` is and is put away at `deadline`. Where the messages cannot be had, the state says why and lets the
 /// context only be cleared or replaced; the journal keeps it.
 pub async fn state(store: &Store, home: &std::path::Path, head: &Head, deadline: Option<Deadline>) -> State {
     let context = Context { deadline, ..context(head) };
     match body(store, home, head, context.clone()).await {
-        Ok((context, next_record)) => State::recovered(context, next_record),
+        Ok((context, next_record)) => {
+            let left = head.turn.map(|turn| LeftOpen { turn, results: missing_results(&context.messages) });
+            State::recovered(context, next_record, left)
+        }
         Err(failure) => {
             tracing::error!(agent = %head.agent, %failure, "a live context cannot be read back");
             State::broken(context, failure)
         }
     }
+}
+
+/// A result for each call that has none, where the conversation ends with such calls.
+fn missing_results(messages: &[Stored]) -> Vec<Stored> {
+    let results = messages.iter().rev().take_while(|message| message.role() == Role::ToolResult).count();
+    let (before, results) = messages.split_at(messages.len() - results);
+    let Some(Ok(caller)) = before.last().filter(|last| last.role() == Role::Assistant).map(Stored::to_message) else {
+        return Vec::new();
+    };
+    let answered: HashSet<String> =
+        results.iter().filter_map(|result| result.to_message().ok()?.tool_call_id).collect();
+    let open = caller.tool_calls.into_iter().filter(|call| !answered.contains(&call.id));
+    open.filter_map(|call| result_of(&call, INTERRUPTED.to_owned(), true, jiff::Timestamp::now()).ok()).collect()
 }
 
 fn context(head: &Head) -> Context {

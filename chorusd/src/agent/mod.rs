@@ -2,29 +2,38 @@
 //! registry finds the actor or starts it ([`registry`]). An agent without a context has no actor: it costs a row.
 
 pub mod actor;
+mod call;
 mod changes;
 pub mod context;
 pub mod directory;
 pub mod effect;
 mod ended;
 pub mod event;
+mod exclusive;
 pub mod idle;
 #[cfg(test)]
 mod idle_tests;
 mod load;
 mod notice;
+mod prompt;
 pub mod registry;
 pub mod rest;
 pub mod save;
 pub mod state;
 #[cfg(test)]
 mod state_tests;
+pub mod turn;
+pub mod voice;
 pub mod window;
+
+pub use call::no_model;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use uuid::Uuid;
+
+use self::window::Budget;
 
 /// What the life of a context depends on besides its messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +42,26 @@ pub struct Facts {
     pub name: String,
     /// The agent's directory, absolute.
     pub dir: PathBuf,
+    /// `None`: the agent answers nobody.
     pub model: Option<String>,
     /// `None`: the context is never put away by itself.
     pub idle_timeout: Option<Duration>,
+    pub system_prompt: Option<String>,
+    /// How much of the conversation the model is shown.
+    pub window: Budget,
+}
+
+impl Default for Facts {
+    /// An agent without a name.
+    fn default() -> Self {
+        Self {
+            id: Uuid::nil(),
+            name: String::new(),
+            dir: PathBuf::new(),
+            model: None,
+            idle_timeout: None,
+            system_prompt: None,
+            window: Budget { messages: 50, tokens: 15_000 },
+        }
+    }
 }

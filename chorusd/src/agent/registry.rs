@@ -20,6 +20,7 @@ use super::event::Verb;
 use super::idle::{GRACE, IdleTimers};
 use crate::clock::Clock;
 use crate::failure::{Failure, Result};
+use crate::llm::Models;
 use crate::message::ContextNo;
 use crate::store::Store;
 use crate::store::journal::{Head, NewEvent};
@@ -36,6 +37,7 @@ pub struct Registry {
     pub directory: Arc<Directory>,
     pub clock: Clock,
     pub home: PathBuf,
+    pub models: Arc<Models>,
     pub idle: IdleTimers,
     /// When contexts that nobody touches leave memory.
     pub untouched: IdleTimers,
@@ -65,6 +67,7 @@ impl Registry {
         directory: Arc<Directory>,
         clock: Clock,
         home: PathBuf,
+        models: Arc<Models>,
         tasks: TaskTracker,
         heads: Vec<Head>,
     ) -> Arc<Self> {
@@ -76,6 +79,7 @@ impl Registry {
             directory,
             clock,
             home,
+            models,
             idle: IdleTimers::default(),
             untouched: IdleTimers::default(),
             tasks,
@@ -100,6 +104,17 @@ impl Registry {
             self.clock.ticks().after(left.min(timeout).max(GRACE.min(timeout)))
         });
         Some(Deadline { due, at })
+    }
+
+    /// Reads contexts back that the daemon ended in a turn of, so that the turn is closed in the record.
+    pub async fn close_turns(self: &Arc<Self>) {
+        let open: Vec<Uuid> =
+            self.inner().live.values().filter(|head| head.turn.is_some()).map(|head| head.agent).collect();
+        for agent in open {
+            if let Err(failure) = self.ask(agent, Verb::Wake).await {
+                tracing::warn!(%agent, %failure, "a turn that was cut off is not closed");
+            }
+        }
     }
 
     /// Runs `task` beside the requests.
@@ -298,6 +313,7 @@ fn head(agent: Uuid, context: &Context) -> Head {
         saved_messages: context.saved,
         saved_session: context.saved_session,
         base_session: context.base_session,
+        turn: None,
     }
 }
 
@@ -332,8 +348,13 @@ mod tests {
         let on_fatal: crate::store::OnFatal = Arc::new(|failure| panic!("{failure}"));
         let store = Arc::new(Store::open(home, Durability::Always, &on_fatal).unwrap());
         let (id, dir) = (Uuid::new_v4(), home.to_owned());
-        let registry = Registry::new(store, Arc::default(), clock, dir.clone(), TaskTracker::new(), Vec::new());
-        (registry, Arc::new(Facts { id, name: "a".into(), dir, model: None, idle_timeout: None }))
+        let registry =
+            Registry::new(store, Arc::default(), clock, dir.clone(), models(home), TaskTracker::new(), Vec::new());
+        (registry, Arc::new(Facts { id, name: "a".into(), dir, ..Facts::default() }))
+    }
+
+    fn models(home: &Path) -> Arc<Models> {
+        Arc::new(Models::new(&crate::config::Config::default(), home))
     }
 
     /// A clock that says what it is told.

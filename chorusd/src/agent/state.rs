@@ -8,20 +8,24 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::mem;
 
-use chorus_proto::methods::context::ClearResult;
-use chorus_proto::{ErrorKind, Session, Trigger, WorkingSet};
+use chorus_proto::{ErrorKind, EventType, Session, WorkingSet};
 use jiff::Timestamp;
+use serde_json::json;
 use uuid::Uuid;
 
+use super::Facts;
 use super::context::{Context, Deadline, Pick, Room, page};
-use super::effect::{Append, Beginning, Draft, Effect};
+use super::effect::{Append, Beginning, Effect, Mark};
 use super::event::{Asked, Event, Journalled, Reply, Request, RequestId, Restore, Verb};
-use crate::clock::Ticks;
+use super::turn::{LeftOpen, Moment, Queue, Turn};
 use crate::failure::{Failure, Result};
 use crate::message::{Stored, Totals};
 
 /// Appends that may be under way at once.
 const MAX_PENDING: usize = 1024;
+
+/// Appends that may wait for the results of calls.
+const MAX_PARKED: usize = 256;
 
 /// An agent's live state.
 #[derive(Debug, Default)]
@@ -31,21 +35,38 @@ pub struct State {
     beginning: Option<Beginning>,
     /// Number of the next record.
     pub(super) next_record: u32,
-    pending: VecDeque<Pending>,
+    pub(super) pending: VecDeque<Pending>,
     /// An exclusive request that waits for the appends before it.
-    waiting: Option<Request>,
+    pub(super) waiting: Option<Request>,
     pub(super) busy: Option<Busy>,
     /// Why the context could not be read back, where it could not.
-    broken: Option<Failure>,
+    pub(super) broken: Option<Failure>,
+    pub(super) turn: Option<Turn>,
+    /// Turns that wait for the one that runs.
+    pub(super) queue: Queue,
+    /// Appends that wait until the calls of the turn have their results.
+    parked: VecDeque<(Asked, Verb)>,
+    /// What the turn brings while something exclusive is under way.
+    deferred: VecDeque<Event>,
+    /// A turn that the daemon ended in.
+    left_open: Option<LeftOpen>,
 }
 
+/// An append on its way into the journal.
 #[derive(Debug)]
-struct Pending {
-    request: RequestId,
-    begin: Beginning,
-    messages: Vec<Stored>,
-    at: Timestamp,
-    deadline: Option<Deadline>,
+pub(super) struct Pending {
+    pub owner: Owner,
+    pub begin: Beginning,
+    pub messages: Vec<Stored>,
+    pub at: Timestamp,
+    pub deadline: Option<Deadline>,
+}
+
+/// Whose append it is.
+#[derive(Debug)]
+pub(super) enum Owner {
+    Request(RequestId),
+    Turn,
 }
 
 /// An exclusive request under way.
@@ -73,8 +94,8 @@ pub(super) enum Then {
 impl State {
     /// The state of an agent whose context was read back.
     #[must_use]
-    pub fn recovered(context: Context, next_record: u32) -> Self {
-        Self { context: Some(context), next_record, ..Self::default() }
+    pub fn recovered(context: Context, next_record: u32, left_open: Option<LeftOpen>) -> Self {
+        Self { context: Some(context), next_record, left_open, ..Self::default() }
     }
 
     /// The state of an agent whose context could not be read back: it can only be cleared or replaced.
@@ -104,7 +125,8 @@ impl State {
     /// Whether nothing is under way, so that the journal has all there is to know.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
-        self.pending.is_empty() && self.busy.is_none() && self.waiting.is_none()
+        let under_way = self.busy.is_some() || self.waiting.is_some() || self.turn.is_some();
+        !under_way && self.pending.is_empty() && self.queue.is_empty() && self.parked.is_empty()
     }
 
     /// The live context.
@@ -116,58 +138,136 @@ impl State {
     /// Takes an event.
     pub fn handle(&mut self, event: Event) -> Vec<Effect> {
         let mut effects = Vec::new();
-        match event {
-            Event::Request(request) => self.request(*request, &mut effects),
-            Event::Appended(result) => self.appended(result, &mut effects),
-            Event::Written(result) => self.written(result, &mut effects),
-            Event::Ended(result) => self.ended(result, &mut effects),
-            Event::Replaced(result) => self.replaced(result, &mut effects),
-            Event::Materialised(result) => self.materialised(result, &mut effects),
-            Event::Changed(result) => self.changed(result, &mut effects),
-            Event::Released => self.busy = None,
+        self.take(event, &mut effects);
+        while self.busy.is_none()
+            && let Some(event) = self.deferred.pop_front()
+        {
+            self.take(event, &mut effects);
         }
+        let turn_lets = |request: &mut Request| self.turn.is_none() || !ends_turns(&request.verb);
         if self.pending.is_empty()
             && self.busy.is_none()
-            && let Some(request) = self.waiting.take()
+            && let Some(request) = self.waiting.take_if(turn_lets)
         {
             self.exclusive(request, &mut effects);
         }
+        self.next_turn(&mut effects);
         effects
+    }
+
+    fn take(&mut self, event: Event, effects: &mut Vec<Effect>) {
+        let of_turn = matches!(event, Event::Called { .. } | Event::ToolEnded { .. });
+        if of_turn && self.busy.is_some() {
+            // What is under way has a copy of the context.
+            self.deferred.push_back(event);
+            return;
+        }
+        match event {
+            Event::Request(request) => {
+                self.close_left_open(&request.asked, effects);
+                self.request(*request, effects);
+            }
+            Event::Called { of, moment, result } => self.called(of, moment, *result, effects),
+            Event::ToolEnded { of, moment, call, result, is_error } => {
+                self.tool_ended(of, moment, &call, result, is_error, effects);
+            }
+            Event::TurnClosed(result) => self.turn_kept(result.map(|()| None), effects),
+            Event::Appended(result) => self.appended(result, effects),
+            Event::Written(result) => self.written(result, effects),
+            Event::Ended(result) => self.ended(result, effects),
+            Event::Replaced(result) => self.replaced(result, effects),
+            Event::Materialised(result) => self.materialised(result, effects),
+            Event::Changed(result) => self.changed(result, effects),
+            Event::Released => self.busy = None,
+        }
+    }
+
+    /// Closes what a crash left open, before anything else.
+    fn close_left_open(&mut self, asked: &Asked, effects: &mut Vec<Effect>) {
+        let (Some(left), Some(begin)) = (self.left_open.take(), self.going_on()) else { return };
+        let mark = Mark::Close { turn: left.turn, key: None, answer: None };
+        let data = json!({"turn_id": left.turn, "reason": "the daemon ended in the middle of it"});
+        effects.push(Effect::Tell(EventType::TurnInterrupted, data));
+        if left.results.is_empty() {
+            effects.push(Effect::CloseTurn { context: begin.context, mark });
+            return;
+        }
+        let begin = Beginning { agent: asked.facts.id, ..begin };
+        let (first, at, deadline) = (self.next_record, asked.now, begin.deadline);
+        self.next_record = first.saturating_add(u32::try_from(left.results.len()).unwrap_or(u32::MAX));
+        let messages = left.results;
+        let agent_name = asked.facts.name.clone();
+        let copy = messages.clone();
+        self.pending.push_back(Pending { owner: Owner::Turn, begin: begin.clone(), messages, at, deadline });
+        let append = Append { begin, agent_name, first, messages: copy, at, deadline, key: None, mark: Some(mark) };
+        effects.push(Effect::Append(Box::new(append)));
     }
 
     fn request(&mut self, request: Request, effects: &mut Vec<Effect>) {
         let Request { asked, verb } = request;
         match verb {
+            Verb::Append { .. } | Verb::Send(_) if self.broken.is_some() => {
+                let failure = self.broken.clone().unwrap_or_else(Failure::busy);
+                effects.push(Effect::Reply(asked.id, Err(failure)));
+            }
+            Verb::Append { .. } if self.calls_open() && self.parked.len() >= MAX_PARKED => {
+                effects.push(Effect::Reply(asked.id, Err(Failure::busy())));
+            }
+            Verb::Append { .. } if self.calls_open() => self.parked.push_back((asked, verb)),
             Verb::Append { messages, key } => {
-                if let Some(failure) = &self.broken {
-                    effects.push(Effect::Reply(asked.id, Err(failure.clone())));
-                    return;
-                }
                 let (at, deadline) = (asked.now, deadline(&asked));
                 let begin = self.beginning(&asked);
                 let first = self.next_record;
                 self.next_record = first.saturating_add(u32::try_from(messages.len()).unwrap_or(u32::MAX));
                 let copy = messages.clone();
-                self.pending.push_back(Pending { request: asked.id, begin: begin.clone(), messages, at, deadline });
+                let owner = Owner::Request(asked.id);
+                self.pending.push_back(Pending { owner, begin: begin.clone(), messages, at, deadline });
                 let agent_name = asked.facts.name.clone();
-                let append = Append { begin, agent_name, first, messages: copy, at, deadline, key };
+                let append = Append { begin, agent_name, first, messages: copy, at, deadline, key, mark: None };
                 effects.push(Effect::Append(Box::new(append)));
             }
             Verb::Show { pick, room } => effects.push(Effect::Reply(asked.id, self.show(pick, room))),
-            verb => self.waiting = Some(Request { asked, verb }),
+            Verb::Send(send) => self.send(asked, *send, effects),
+            Verb::Cancel(which) => self.cancel(asked.id, which, effects),
+            Verb::Wake => effects.push(Effect::Reply(asked.id, Ok(Reply::Done))),
+            verb if self.turn.is_some() && is_refused_in_turns(&verb) => {
+                let failure = Failure::new(ErrorKind::Busy, format!("a turn of {} is running", asked.facts.name))
+                    .hint("wait for its end, or end it: Ctrl-C where it was sent, `send.cancel` on the socket");
+                effects.push(Effect::Reply(asked.id, Err(failure)));
+            }
+            verb => {
+                if ends_turns(&verb) {
+                    self.stop_turn(effects);
+                    self.refuse_queued(&Failure::stopping(), effects);
+                }
+                self.waiting = Some(Request { asked, verb });
+            }
         }
     }
 
+    /// Takes the appends that waited for results.
+    pub(super) fn unpark(&mut self, effects: &mut Vec<Effect>) {
+        for (asked, verb) in mem::take(&mut self.parked) {
+            self.request(Request { asked, verb }, effects);
+        }
+    }
+
+    /// The live context, as messages go into it.
+    pub(super) fn going_on(&self) -> Option<Beginning> {
+        let context = self.context.as_ref()?;
+        Some(Beginning {
+            context: context.no,
+            agent: Uuid::nil(),
+            started_at: context.started_at,
+            deadline: context.deadline,
+            parent: context.parent,
+        })
+    }
+
     /// The context that messages go into: the live one, or one that is about to begin.
-    fn beginning(&mut self, asked: &Asked) -> Beginning {
-        if let Some(context) = &self.context {
-            return Beginning {
-                context: context.no,
-                agent: asked.facts.id,
-                started_at: context.started_at,
-                deadline: context.deadline,
-                parent: context.parent,
-            };
+    pub(super) fn beginning(&mut self, asked: &Asked) -> Beginning {
+        if let Some(begin) = self.going_on() {
+            return Beginning { agent: asked.facts.id, ..begin };
         }
         self.beginning
             .get_or_insert_with(|| {
@@ -197,210 +297,62 @@ impl State {
 
     fn appended(&mut self, result: Result<Journalled>, effects: &mut Vec<Effect>) {
         let Some(pending) = self.pending.pop_front() else { return };
-        let reply = result.map(|journalled| match journalled {
-            Journalled::Before(answer) => Reply::Appended(answer),
-            Journalled::Now(answer) => {
-                self.beginning = None;
-                self.context.get_or_insert_with(|| begun(&pending.begin)).push(
-                    pending.messages,
-                    pending.at,
-                    pending.deadline,
-                );
-                Reply::Appended(answer)
-            }
-        });
+        if matches!(result, Ok(Journalled::Now(_))) {
+            self.beginning = None;
+            self.context.get_or_insert_with(|| begun(&pending.begin)).push(
+                pending.messages,
+                pending.at,
+                pending.deadline,
+            );
+        }
         if self.pending.is_empty() {
             // Whatever was to begin did so, or every append of it came to nothing.
             self.beginning = None;
         }
-        effects.push(Effect::Reply(pending.request, reply));
-    }
-
-    /// Begins an exclusive request: no append is under way.
-    fn exclusive(&mut self, request: Request, effects: &mut Vec<Effect>) {
-        let Request { asked, verb } = request;
-        let id = asked.id;
-        // Without its messages a context can be cleared or replaced, and nothing else.
-        let can_do_without = match &verb {
-            Verb::Clear { save } => !save,
-            Verb::Restore(restore) => restore.discard,
-            Verb::Hold => true,
-            _ => false,
-        };
-        if let Some(failure) = self.broken.as_ref().filter(|_| !can_do_without) {
-            effects.push(Effect::Reply(id, Err(failure.clone())));
-            return;
-        }
-        let discarded = self.context.as_ref().map_or(0, |context| context.totals.messages);
-        let unsaved = self.context.as_ref().is_some_and(|context| context.unsaved() > 0);
-        match verb {
-            Verb::Append { .. } | Verb::Show { .. } | Verb::Rest => {}
-            Verb::Save { .. } if discarded == 0 => {
-                effects.push(Effect::Reply(id, Err(nothing_there(&asked.facts.name))));
+        match (pending.owner, result) {
+            (Owner::Turn, Ok(Journalled::Known(known))) => self.turn_kept(Ok(Some(known)), effects),
+            (Owner::Turn, result) => self.turn_kept(result.map(|_| None), effects),
+            (Owner::Request(request), Ok(Journalled::Now(answer) | Journalled::Before(answer))) => {
+                effects.push(Effect::Reply(request, Ok(Reply::Appended(answer))));
             }
-            Verb::Save { description, tags, clear } => {
-                let then = if clear { Then::Clear } else { Then::Answer };
-                self.write(&asked, Trigger::ManualSave, then, description, tags, effects);
-            }
-            Verb::Clear { save: true } if discarded > 0 => {
-                self.put(&asked, Trigger::ContextClear, Then::ClearWith { discarded }, effects);
-            }
-            Verb::Clear { .. } => {
-                let pins = self.context.as_ref().map_or(0, Context::pins);
-                self.end(id, Reply::Cleared(Box::new(ClearResult { discarded, pins, saved: None })), None, effects);
-            }
-            Verb::Restore(restore) => {
-                let begin = Beginning {
-                    context: asked.fresh,
-                    agent: asked.facts.id,
-                    started_at: asked.now,
-                    deadline: deadline(&asked),
-                    parent: Some(restore.session),
-                };
-                if unsaved && !restore.discard {
-                    self.put(&asked, Trigger::Restore, Then::Restore(Box::new((begin, restore))), effects);
-                } else {
-                    self.replace(id, begin, restore, None, effects);
-                }
-            }
-            Verb::PutAway { trigger, end } if unsaved => self.put(&asked, trigger, Then::PutAway { end }, effects),
-            Verb::PutAway { end: true, .. } => self.end(id, Reply::PutAway(None), None, effects),
-            Verb::PutAway { .. } => effects.push(Effect::Reply(id, Ok(Reply::PutAway(None)))),
-            Verb::Idle { due } => self.idle(&asked, due, effects),
-            Verb::Retime => {
-                if let Some(context) = self.context.as_mut().filter(|context| context.totals.messages > 0) {
-                    context.deadline = deadline(&asked);
-                    effects.push(Effect::Deadline { context: context.no, deadline: context.deadline });
-                }
-                effects.push(Effect::Reply(id, Ok(Reply::Done)));
-            }
-            Verb::Pin { id: item, text } => self.pin(&asked, item, text, effects),
-            Verb::Unpin { number } => self.unpin(&asked, number, effects),
-            Verb::Rewind { turns } => self.rewind(&asked, turns, effects),
-            Verb::Unrewind => self.unrewind(&asked, effects),
-            Verb::Materialise(session) => match &self.context {
-                Some(context) if [context.base_session, context.saved_session].contains(&Some(session)) => {
-                    self.busy = Some(Busy::Materialising { request: id, session });
-                    effects.push(Effect::Materialise {
-                        context: context.no,
-                        session,
-                        messages: context.messages.clone(),
-                        working_set: Box::new(context.working_set.clone()),
-                    });
-                }
-                _ => effects.push(Effect::Reply(id, Ok(Reply::Materialised))),
-            },
-            Verb::Hold => {
-                self.busy = Some(Busy::Held);
-                effects.push(Effect::Reply(id, Ok(Reply::Held)));
+            (Owner::Request(request), Err(failure)) => effects.push(Effect::Reply(request, Err(failure))),
+            // Only turns have marks.
+            (Owner::Request(request), Ok(Journalled::Known(_))) => {
+                effects.push(Effect::Reply(request, Err(Failure::internal("an append with the key of a turn"))));
             }
         }
-    }
-
-    /// Saves without being asked for a description.
-    fn put(&mut self, asked: &Asked, trigger: Trigger, then: Then, effects: &mut Vec<Effect>) {
-        self.write(asked, trigger, then, None, Vec::new(), effects);
-    }
-
-    fn write(
-        &mut self,
-        asked: &Asked,
-        trigger: Trigger,
-        then: Then,
-        description: Option<String>,
-        tags: Vec<String>,
-        effects: &mut Vec<Effect>,
-    ) {
-        let Some(context) = &self.context else { return };
-        let ends = !matches!(then, Then::Answer | Then::PutAway { end: false });
-        self.busy = Some(Busy::Writing { request: asked.id, then });
-        effects.push(Effect::Write(Box::new(Draft {
-            facts: asked.facts.clone(),
-            context: context.no,
-            ends,
-            trigger,
-            description,
-            tags,
-            now: asked.now,
-            started_at: context.started_at,
-            parent: context.parent,
-            messages: context.messages.clone(),
-            totals: context.totals,
-            working_set: context.working_set.clone(),
-        })));
-    }
-
-    /// Puts the context away that is due then.
-    fn idle(&mut self, asked: &Asked, due: Ticks, effects: &mut Vec<Effect>) {
-        let timeout = asked.facts.idle_timeout.unwrap_or_default();
-        match &self.context {
-            // A message that came in that instant has moved the deadline: the timer lost the race.
-            Some(context) if context.deadline.is_some_and(|deadline| deadline.due == due) => {
-                if context.unsaved() > 0 {
-                    self.put(asked, Trigger::IdleTimeout, Then::Idle { timeout }, effects);
-                } else {
-                    let held_by = context.saved_session;
-                    let notice = held_by.map(|session| Effect::IdleNotice { session, written: None, timeout });
-                    self.end(asked.id, Reply::PutAway(None), notice, effects);
-                }
-            }
-            _ => effects.push(Effect::Reply(asked.id, Ok(Reply::PutAway(None)))),
-        }
-    }
-
-    /// Ends the context, if there is one; then the notice and the reply.
-    pub(super) fn end(&mut self, request: RequestId, reply: Reply, notice: Option<Effect>, effects: &mut Vec<Effect>) {
-        match &self.context {
-            Some(context) => {
-                effects.push(Effect::End(context.no));
-                self.busy = Some(Busy::Ending { request, reply, notice });
-            }
-            None => effects.push(Effect::Reply(request, Ok(reply))),
-        }
-    }
-
-    pub(super) fn replace(
-        &mut self,
-        request: RequestId,
-        begin: Beginning,
-        restore: Box<Restore>,
-        saved_first: Option<Box<Session>>,
-        effects: &mut Vec<Effect>,
-    ) {
-        let Restore { session, session_id, messages, mut working_set, .. } = *restore;
-        let totals = Totals::of(&messages);
-        // Pins without a conversation are in no session yet: they come along.
-        if let Some(context) = self.context.as_ref().filter(|context| context.totals.messages == 0) {
-            working_set.pinned_facts.extend(context.working_set.pinned_facts.iter().cloned());
-        }
-        effects.push(Effect::Replace {
-            old: self.context.as_ref().map(|context| context.no),
-            new: Box::new(begin.clone()),
-            session,
-            totals,
-            working_set: Box::new(working_set.clone()),
-        });
-        let context = Context {
-            messages,
-            totals,
-            saved: totals.messages,
-            saved_session: Some(session),
-            base_session: Some(session),
-            working_set,
-            ..begun(&begin)
-        };
-        self.busy = Some(Busy::Replacing { request, context: Box::new(context), session_id, saved_first });
     }
 
     pub(super) fn forget(&mut self) {
-        *self = Self { busy: mem::take(&mut self.busy), waiting: mem::take(&mut self.waiting), ..Self::default() };
+        *self = Self {
+            busy: mem::take(&mut self.busy),
+            waiting: mem::take(&mut self.waiting),
+            queue: mem::take(&mut self.queue),
+            ..Self::default()
+        };
     }
 }
 
 /// When a context that saw this is put away.
 pub(super) fn deadline(asked: &Asked) -> Option<Deadline> {
-    let timeout = asked.facts.idle_timeout?;
-    Some(Deadline { due: asked.ticks.after(timeout), at: asked.now.checked_add(timeout).ok()? })
+    deadline_of(&asked.facts, Moment { now: asked.now, ticks: asked.ticks })
+}
+
+/// When a context is put away in which something happened at that moment.
+pub(super) fn deadline_of(facts: &Facts, moment: Moment) -> Option<Deadline> {
+    let timeout = facts.idle_timeout?;
+    Some(Deadline { due: moment.ticks.after(timeout), at: moment.now.checked_add(timeout).ok()? })
+}
+
+/// What ends a turn that runs, and waits for its end.
+fn ends_turns(verb: &Verb) -> bool {
+    matches!(verb, Verb::PutAway { .. } | Verb::Hold)
+}
+
+/// What would take the context away from under a turn.
+fn is_refused_in_turns(verb: &Verb) -> bool {
+    matches!(verb, Verb::Clear { .. } | Verb::Restore(_) | Verb::Rewind { .. } | Verb::Unrewind)
+        || matches!(verb, Verb::Save { clear: true, .. })
 }
 
 pub(super) fn begun(begin: &Beginning) -> Context {

@@ -28,6 +28,11 @@ pub struct AgentConfig {
     pub idle_timeout: Option<Duration>,
     pub channel_id: Option<String>,
     pub guild_id: Option<String>,
+    pub system_prompt: Option<String>,
+    /// Messages that a model is shown at most.
+    pub window_messages: u64,
+    /// Tokens above which older messages leave the window.
+    pub compact_at_tokens: u64,
     /// Tokens a day; 0: no limit.
     pub daily_token_limit: u64,
     /// US dollars a day; 0: no limit.
@@ -87,6 +92,15 @@ impl AgentConfig {
             },
             channel_id: text("channel_id"),
             guild_id: text("guild_id"),
+            system_prompt: text("system_prompt").filter(|prompt| !prompt.trim().is_empty()),
+            window_messages: map
+                .get("window_messages")
+                .and_then(Value::as_u64)
+                .unwrap_or(defaults.defaults.window_messages),
+            compact_at_tokens: map
+                .get("compact_at_tokens")
+                .and_then(Value::as_u64)
+                .unwrap_or(defaults.defaults.compact_at_tokens),
             daily_token_limit: map
                 .get("daily_token_limit")
                 .and_then(Value::as_u64)

@@ -9,6 +9,7 @@ pub mod models;
 mod rebuild;
 pub mod scan;
 pub mod select;
+pub mod send;
 pub mod session;
 pub mod shown;
 pub mod status;

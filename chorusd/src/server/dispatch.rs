@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_METHOD_NOT_FOUND, CODE_PARSE};
-use chorus_proto::methods::{Method, agent, context, daemon, doctor, events, export, import, models, session, trash};
+use chorus_proto::methods::{
+    Method, agent, context, daemon, doctor, events, export, import, models, send, session, trash,
+};
 use chorus_proto::rpc::{Progress, Request, VERSION};
 use chorus_proto::{ErrorKind, PROTOCOL, RpcError};
 use serde::Serialize;
@@ -16,6 +18,7 @@ use super::reply::{self, Frame, to_rpc};
 use crate::config::nearest;
 use crate::failure::{Failure, Result};
 use crate::ops::events::subscribe::Subscription;
+use crate::ops::send::OnSaid;
 use crate::ops::session::import::OnProgress;
 use crate::ops::{self, Ops};
 
@@ -30,7 +33,7 @@ pub struct Caller {
 }
 
 /// Every method there is, for hints.
-const METHODS: [&str; 36] = [
+const METHODS: [&str; 38] = [
     context::Rewind::NAME,
     context::Pin::NAME,
     context::Unpin::NAME,
@@ -52,6 +55,8 @@ const METHODS: [&str; 36] = [
     context::Clear::NAME,
     context::History::NAME,
     context::Restore::NAME,
+    send::Send::NAME,
+    send::Cancel::NAME,
     session::Get::NAME,
     session::Delete::NAME,
     session::Purge::NAME,
@@ -187,6 +192,12 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
         context::Restore::NAME => {
             answer.now::<context::Restore, _, _>(params, |p| ops::context::restore::restore(o, p)).await
         }
+        // A turn goes on without who asked for it.
+        send::Send::NAME => {
+            let on_said = on_said(id.as_deref(), params, caller.notify);
+            answer.now::<send::Send, _, _>(params, |p| ops::send::send(o, p, on_said)).await
+        }
+        send::Cancel::NAME => answer.now::<send::Cancel, _, _>(params, |p| ops::send::cancel::cancel(o, p)).await,
         // An import belongs to its connection until the commit.
         import::Begin::NAME => {
             answer.now::<import::Begin, _, _>(params, |p| ops::session::import::begin(o, caller.connection, p)).await
@@ -339,6 +350,25 @@ fn unknown_method(name: &str) -> RpcError {
         None => failure.hint("docs/PROTOCOL.md lists the methods"),
     };
     RpcError { code: CODE_METHOD_NOT_FOUND, ..to_rpc(&failure) }
+}
+
+/// Passes what is said in a turn on to request `id`, where it asks for that; only number ids can be named.
+fn on_said(id: Option<&RawValue>, params: Option<&RawValue>, notify: mpsc::Sender<Frame>) -> Option<OnSaid> {
+    #[derive(serde::Deserialize)]
+    struct Carried {
+        #[serde(default)]
+        stream: bool,
+    }
+    let id: u64 = id.and_then(|id| id.get().parse().ok())?;
+    let carried: Carried = serde_json::from_str(params?.get()).ok()?;
+    carried.stream.then(|| -> OnSaid {
+        Box::new(move |said| {
+            let notify = notify.clone();
+            Box::pin(async move {
+                let _ = notify.send(reply::notification("progress", send::Progress { id, said })).await;
+            })
+        })
+    })
 }
 
 /// Sends `progress` notifications for request `id`; only number ids can be named in them.

@@ -75,6 +75,7 @@ impl World {
             dir: "/home/agents/a".into(),
             model: None,
             idle_timeout: Some(TIMEOUT),
+            ..Facts::default()
         };
         Self {
             oracle: Oracle::new(dice.seed),

@@ -39,6 +39,7 @@ impl Bench {
             dir: "/home/agents/a".into(),
             model: None,
             idle_timeout: Some(Duration::from_secs(1800)),
+            ..Facts::default()
         };
         let now = "2026-02-12T10:00:00Z".parse().unwrap();
         Self { state: State::default(), facts: Arc::new(facts), next: 0, now, ticks: Ticks(0) }

@@ -8,7 +8,7 @@ use chorus_proto::Message;
 
 use crate::message::Stored;
 
-pub use mend::{Mended, mend};
+pub use mend::{INTERRUPTED, Mended, mend};
 
 /// How much of a conversation may be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

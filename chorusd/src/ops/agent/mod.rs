@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::agent::Facts;
 use crate::agent::directory::Entry;
+use crate::agent::window::Budget;
 use crate::config::agent::AgentConfig;
 use crate::store::catalog::AgentRow;
 
@@ -32,6 +33,11 @@ pub fn entry(home: &Path, dir: &str, config: &AgentConfig, stamp: String) -> Ent
             dir: home.join(dir),
             model: config.model.clone(),
             idle_timeout: config.idle_timeout,
+            system_prompt: config.system_prompt.clone(),
+            window: Budget {
+                messages: usize::try_from(config.window_messages).unwrap_or(usize::MAX),
+                tokens: config.compact_at_tokens,
+            },
         }),
         permissions: config.permissions.clone(),
         created_at: config.created_at,

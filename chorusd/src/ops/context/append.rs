@@ -20,28 +20,47 @@ const MAX_KEY: usize = 256;
 /// `invalid_params`, `agent_not_found`, `busy`, `disk_full`, `storage_failed`.
 pub async fn append(ops: &Ops, params: AppendParams) -> Result<AppendResult> {
     let given = messages(params.text, params.role, params.messages)?;
-    if params.key.as_ref().is_some_and(|key| key.is_empty() || key.len() > MAX_KEY) {
-        return Err(Failure::invalid(format!("a key has 1 to {MAX_KEY} bytes")).hint("a UUID makes a good one"));
-    }
+    check_key(params.key.as_deref())?;
     let agent = select::agent(ops, params.agent.as_deref()).await?;
     let now = ops.clock.now();
     let new_id = || Uuid::now_v7().to_string();
     let messages: Vec<_> = given.into_iter().map(|message| message.complete(new_id, now)).collect();
     let messages = Stored::all(&messages).map_err(|e| Failure::invalid(format!("a message cannot be kept: {e}")))?;
-    // What comes in in one frame must go out in one, with what the answer has around it.
-    let most = Room::of(ops.config.max_frame).message;
-    if let Some(long) = messages.iter().find(|message| message.json().len() > most) {
-        return Err(Failure::new(
-            ErrorKind::FrameTooLong,
-            format!("a message has {} bytes; at most {most} can be shown again", long.json().len()),
-        )
-        .hint("split it, or raise max_frame"));
-    }
+    messages.iter().try_for_each(|message| check_length(message, ops.config.max_frame))?;
     let verb = Verb::Append { messages, key: params.key };
     match ops.registry.ask(agent.facts.id, verb).await?.reply {
         Reply::Appended(answer) => Ok(answer),
         _ => Err(wrong_reply()),
     }
+}
+
+/// Whether this may be a key.
+///
+/// # Errors
+/// `invalid_params`.
+pub fn check_key(key: Option<&str>) -> Result<()> {
+    match key {
+        Some(key) if key.is_empty() || key.len() > MAX_KEY => {
+            Err(Failure::invalid(format!("a key has 1 to {MAX_KEY} bytes")).hint("a UUID makes a good one"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What comes in in one frame must go out in one, with what the answer has around it.
+///
+/// # Errors
+/// `frame_too_long`.
+pub fn check_length(message: &Stored, max_frame: usize) -> Result<()> {
+    let (bytes, most) = (message.json().len(), Room::of(max_frame).message);
+    if bytes <= most {
+        return Ok(());
+    }
+    Err(Failure::new(
+        ErrorKind::FrameTooLong,
+        format!("a message has {bytes} bytes; at most {most} can be shown again"),
+    )
+    .hint("split it, or raise max_frame"))
 }
 
 fn messages(text: Option<String>, role: Option<Role>, messages: Vec<NewMessage>) -> Result<Vec<NewMessage>> {

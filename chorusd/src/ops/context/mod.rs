@@ -13,6 +13,6 @@ pub mod unpin;
 use crate::failure::Failure;
 
 /// The actor answered something else than what was asked.
-fn wrong_reply() -> Failure {
+pub(super) fn wrong_reply() -> Failure {
     Failure::internal("an agent gave the answer to another question")
 }

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use chorus_proto::Event;
 use chorus_proto::methods::events::{SubscribeParams, SubscribeResult};
+use chorus_proto::{Event, EventType};
 use tokio::sync::broadcast;
 
 use super::PAGE;
@@ -64,6 +64,8 @@ impl Subscription {
                 continue;
             }
             match self.live.recv().await {
+                // It has no number of its own.
+                Ok(event) if event.kind == EventType::TurnDelta => return Some(Heard::Event(event)),
                 Ok(event) if event.seq <= self.last => {}
                 Ok(event) => {
                     self.last = event.seq;

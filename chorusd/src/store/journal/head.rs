@@ -32,6 +32,8 @@ pub struct Head {
     pub saved_session: Option<Uuid>,
     /// The session that the first record refers to.
     pub base_session: Option<Uuid>,
+    /// The turn that it is in, or was in when the daemon ended.
+    pub turn: Option<Uuid>,
 }
 
 /// Nanoseconds since 1970; good until 2262.
@@ -119,7 +121,7 @@ pub fn set(
 pub fn all(conn: &Connection) -> Result<Vec<Head>> {
     let mut statement = conn.prepare(
         "SELECT id, agent_id, started_at, last_activity_at, idle_deadline_at, messages, queries, chars, parent_id,
-                saved_messages, saved_session, base_session FROM contexts WHERE NOT ended ORDER BY id",
+                saved_messages, saved_session, base_session, turn FROM contexts WHERE NOT ended ORDER BY id",
     )?;
     let heads = statement.query_map([], read)?.collect::<rusqlite::Result<_>>()?;
     Ok(heads)
@@ -137,6 +139,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Head> {
         saved_messages: row.get(9)?,
         saved_session: uuid(row, 10)?,
         base_session: uuid(row, 11)?,
+        turn: uuid(row, 12)?,
     })
 }
 

@@ -9,10 +9,11 @@ mod events;
 mod head;
 mod record;
 mod schema;
+mod turn;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use chorus_proto::methods::context::AppendResult;
@@ -28,6 +29,7 @@ pub use change::{Change, ChangeRecord};
 pub use events::NewEvent;
 pub use head::{Head, NewHead, from_nanos, to_nanos};
 pub use record::{Record, unreadable};
+pub use turn::{KnownTurn, TurnMark};
 
 use self::chain::Chain;
 use super::session_files::sync;
@@ -58,6 +60,8 @@ pub struct Append {
     pub deadline: Option<Timestamp>,
     /// The same key again gives the first answer.
     pub key: Option<String>,
+    /// What is noted of a turn in the same commit.
+    pub mark: Option<TurnMark>,
 }
 
 /// What became of an [`Append`].
@@ -66,6 +70,8 @@ pub enum Appended {
     Now(AppendResult),
     /// The key was known: nothing was added.
     Before(AppendResult),
+    /// The key of the turn was known: nothing was added.
+    Known(KnownTurn),
 }
 
 /// The journal.
@@ -78,6 +84,8 @@ pub struct Journal {
     log: PathBuf,
     /// Events as they are committed, in order. Observers that are too slow miss the oldest.
     events: broadcast::Sender<Arc<Event>>,
+    /// Number of the last event that was told.
+    told: Arc<AtomicU64>,
 }
 
 /// Events that wait for a slow observer.
@@ -90,6 +98,7 @@ impl Journal {
             conn.pragma_update(None, "synchronous", "NORMAL")?;
         }
         let next = schema::last_context(&conn)? + 1;
+        let told = Arc::new(AtomicU64::new(events::last(&conn)?));
         let reader = sqlite::open_reader(path)?;
         Ok(Self {
             writer: Worker::writer("journal", conn, on_fatal.clone())?,
@@ -97,6 +106,7 @@ impl Journal {
             next: AtomicI64::new(next),
             log: path.with_extension("db-wal"),
             events: broadcast::Sender::new(WAITING),
+            told,
         })
     }
 
@@ -115,11 +125,12 @@ impl Journal {
 
     /// Adds messages; queued by this call, done when the future is. The order of calls is the order of records.
     pub fn append(&self, append: Append) -> impl Future<Output = Result<Appended>> + Send + use<> {
-        let events = self.events.clone();
+        let (events, told) = (self.events.clone(), self.told.clone());
         let done = self.writer.submit_checked(
             move |conn| append_in(conn, &append),
             move |(_, event)| {
                 if let Some(event) = event {
+                    told.store(event.seq, Ordering::Release);
                     let _ = events.send(event.clone());
                 }
             },
@@ -129,13 +140,14 @@ impl Journal {
 
     /// Keeps events and tells them to whoever listens; queued by this call.
     pub fn emit(&self, new: Vec<NewEvent>) -> impl Future<Output = Result<()>> + Send + use<> {
-        let events = self.events.clone();
+        let (events, told) = (self.events.clone(), self.told.clone());
         let done = self.writer.submit_checked(
             move |conn| {
                 new.into_iter().map(|event| events::insert(conn, event).map(Arc::new)).collect::<Result<Vec<_>>>()
             },
             move |kept| {
                 for event in kept {
+                    told.store(event.seq, Ordering::Release);
                     let _ = events.send(event.clone());
                 }
             },
@@ -192,6 +204,24 @@ impl Journal {
             Ok(())
         };
         self.writer.submit_checked(mark, |()| ())
+    }
+
+    /// Notes that the turn of a context is over, where no message says so.
+    pub fn close_turn(
+        &self,
+        agent: Uuid,
+        context: ContextNo,
+        mark: TurnMark,
+        at: Timestamp,
+    ) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit_checked(move |conn| turn::note(conn, agent, context, &mark, at), |()| ())
+    }
+
+    /// Tells whoever listens, and keeps nothing: the event has the number of the one before it.
+    pub fn whisper(&self, new: NewEvent) {
+        let NewEvent { at, kind, agent, data } = new;
+        let seq = self.told.load(Ordering::Acquire);
+        let _ = self.events.send(Arc::new(Event { seq, time: at, kind, agent, data }));
     }
 
     /// Ends a context. Its records are trimmed by [`Journal::trim`].
@@ -321,6 +351,7 @@ impl Journal {
         self.writer
             .submit(move |conn| {
                 conn.execute("DELETE FROM append_keys WHERE at < ?1", [before])?;
+                conn.execute("DELETE FROM turn_keys WHERE at < ?1", [before])?;
                 Ok(())
             })
             .await
@@ -360,6 +391,9 @@ fn append_in(conn: &Connection, append: &Append) -> Result<(Appended, Option<Arc
     {
         return Ok((Appended::Before(answer), None));
     }
+    if let Some(known) = turn::known(conn, append.agent, append.mark.as_ref())? {
+        return Ok((Appended::Known(known), None));
+    }
     let mut chain = Chain::of(conn, append.context, &append.begin)?;
     for (number, message) in (append.first..).zip(&append.messages) {
         chain.add(conn, number, &Record::Message { json: message.json() })?;
@@ -367,6 +401,9 @@ fn append_in(conn: &Connection, append: &Append) -> Result<(Appended, Option<Arc
     let totals = Totals::of(&append.messages);
     let messages = head::add(conn, append.context, totals, append.at, append.deadline, chain.newest())?;
     let answer = AppendResult { appended: totals.messages, messages };
+    if let Some(mark) = &append.mark {
+        turn::note(conn, append.agent, append.context, mark, append.at)?;
+    }
     if let Some(key) = &append.key {
         conn.prepare_cached("INSERT INTO append_keys (agent_id, key, appended, messages, at) VALUES (?1,?2,?3,?4,?5)")?
             .execute(params![append.agent.as_bytes(), key, answer.appended, answer.messages, to_nanos(append.at)])?;

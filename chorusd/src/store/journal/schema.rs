@@ -79,6 +79,19 @@ pub const MIGRATIONS: Migrations = &[
     DROP TABLE events;
     ALTER TABLE numbered RENAME TO events;
 ",
+    // The turn that a context is in, so that a start knows what a crash cut off; and what keys of turns were answered.
+    "
+    ALTER TABLE contexts ADD COLUMN turn BLOB;
+    CREATE TABLE turn_keys (
+        agent_id BLOB NOT NULL,
+        key      TEXT NOT NULL,
+        turn     BLOB NOT NULL,
+        answer   TEXT,
+        at       INTEGER NOT NULL,
+        PRIMARY KEY (agent_id, key)
+    ) WITHOUT ROWID;
+    CREATE INDEX turn_keys_at ON turn_keys (at);
+",
 ];
 
 /// The highest number that any context has.

@@ -1,0 +1,147 @@
+//! Asking the model: what the state machine wants asked becomes a request, and what comes back one event.
+
+use std::sync::Arc;
+
+use chorus_proto::methods::send::Said;
+use chorus_proto::{ErrorKind, EventType, Message, NewMessage, Role, ToolCall, Usage};
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::effect::CallModel;
+use super::prompt::prompt;
+use super::registry::Registry;
+use super::turn::{Answer, Moment, Stopped};
+use super::voice::Voices;
+use crate::failure::Failure;
+use crate::llm::{CallError, Class, Output, Reply, Stop};
+use crate::message::Stored;
+use crate::store::journal::NewEvent;
+
+/// Pieces of an answer that wait to be told.
+const PIECES: usize = 256;
+
+/// Calls the model.
+pub async fn call(
+    registry: &Arc<Registry>,
+    call: CallModel,
+    voices: Voices,
+    cancel: CancellationToken,
+) -> Result<Answer, Box<Stopped>> {
+    let name = call.facts.name.clone();
+    let Some(model) = call.facts.model.clone() else {
+        return Err(stopped(no_model(&name)));
+    };
+    let target = registry.models.resolve(&model).map_err(stopped)?;
+    let takes = registry.models.window_of(&target);
+    let (turn, facts) = (call.turn, call.facts.clone());
+    let built =
+        tokio::task::spawn_blocking(move || prompt(&call.facts, &call.messages, &call.working_set, takes, call.tight));
+    let prompt = built.await.map_err(|e| stopped(Failure::internal(e.to_string())))?;
+    tracing::debug!(agent = %name, %turn, step = call.step, left_out = prompt.left_out, model = %target, "asking the model");
+    let (outputs, pieces) = mpsc::channel(PIECES);
+    let answered = registry.models.call(&target, &prompt.request, outputs, cancel);
+    let (answered, ()) = tokio::join!(answered, tell(registry, &name, turn, &voices, pieces));
+    match answered {
+        Ok(reply) => Ok(answer(reply, registry.clock.now())),
+        Err(error) => Err(Box::new(failed(error, &facts.name, registry.clock.now()))),
+    }
+}
+
+/// When an event comes in.
+pub fn moment(registry: &Registry) -> Moment {
+    Moment { now: registry.clock.now(), ticks: registry.clock.ticks() }
+}
+
+/// Passes on what the model says while it says it.
+async fn tell(registry: &Registry, agent: &str, turn: Uuid, voices: &Voices, mut pieces: mpsc::Receiver<Output>) {
+    while let Some(piece) = pieces.recv().await {
+        let (said, data) = match piece {
+            Output::Text(text) => {
+                let data = json!({"turn_id": turn, "text": text});
+                (Said::Text(text), data)
+            }
+            Output::Thinking(text) => {
+                let data = json!({"turn_id": turn, "thinking": text});
+                (Said::Thinking(text), data)
+            }
+            Output::Retry { attempt, wait, why } => {
+                let note = format!("{why}; try {attempt} in {:.1} s", wait.as_secs_f64());
+                let data = json!({"turn_id": turn, "note": note});
+                (Said::Note(note), data)
+            }
+            // It is told when it runs.
+            Output::Call { .. } => continue,
+        };
+        voices.say(&said);
+        let at = registry.clock.now();
+        let (kind, agent) = (EventType::TurnDelta, Some(agent.to_owned()));
+        registry.store.journal.whisper(NewEvent { at, kind, agent, data });
+    }
+}
+
+fn answer(reply: Reply, now: jiff::Timestamp) -> Answer {
+    let note = match &reply.stop {
+        Stop::MaxTokens => Some("the answer was cut: it had reached its greatest length".to_owned()),
+        Stop::Refused => Some("the model refused to answer".to_owned()),
+        Stop::Other(why) => Some(format!("the model stopped: {why}")),
+        Stop::End | Stop::Calls if reply.content.is_empty() && reply.tool_calls.is_empty() => {
+            Some("the model's answer is empty".to_owned())
+        }
+        Stop::End | Stop::Calls => None,
+    };
+    let silent = reply.content.is_empty() && reply.tool_calls.is_empty() && reply.provider.is_none();
+    let message = (!silent)
+        .then(|| said(reply.content.clone(), reply.tool_calls.clone(), reply.provider, reply.usage.clone(), now));
+    Answer { message: message.flatten(), text: reply.content, calls: reply.tool_calls, usage: reply.usage, note }
+}
+
+/// A message of the assistant; `None` never happens: texts and raw JSON serialise.
+fn said(
+    content: String,
+    tool_calls: Vec<ToolCall>,
+    provider: Option<Box<RawValue>>,
+    usage: Usage,
+    now: jiff::Timestamp,
+) -> Option<Stored> {
+    let message = Message {
+        tool_calls,
+        provider,
+        usage: (usage != Usage::default()).then_some(usage),
+        ..NewMessage::text(Role::Assistant, content).complete(|| Uuid::now_v7().to_string(), now)
+    };
+    Stored::new(&message).ok()
+}
+
+fn failed(error: CallError, agent: &str, now: jiff::Timestamp) -> Stopped {
+    let kind = match error.class {
+        Class::Cancelled => ErrorKind::Interrupted,
+        _ if !error.partial.is_empty() => ErrorKind::Interrupted,
+        _ => ErrorKind::ModelUnavailable,
+    };
+    let too_long = error.class == Class::ContextTooLong;
+    let usage = error.usage.map(|usage| *usage).unwrap_or_default();
+    let partial = (!error.partial.is_empty()).then(|| said(error.partial, Vec::new(), None, usage.clone(), now));
+    let failure = Failure::new(kind, error.message);
+    let hint = error.hint.unwrap_or_else(|| {
+        if too_long {
+            format!("`chorusctl --agent {agent} context clear --save`, or a smaller window_messages")
+        } else {
+            "the message is in the context; send again to go on".to_owned()
+        }
+    });
+    Stopped { failure: failure.hint(hint), partial: partial.flatten(), usage, too_long }
+}
+
+fn stopped(failure: Failure) -> Box<Stopped> {
+    Box::new(Stopped { failure, partial: None, usage: Usage::default(), too_long: false })
+}
+
+/// Why an agent cannot answer.
+#[must_use]
+pub fn no_model(agent: &str) -> Failure {
+    Failure::new(ErrorKind::ModelUnavailable, format!("the agent {agent} has no model"))
+        .hint(format!("`chorusctl models` lists them; `chorusctl agent config {agent} model NAME` chooses one"))
+}

@@ -1,0 +1,483 @@
+//! A turn: from a user's message to the model's last word, with the tools that it calls in between. Part of the state
+//! machine.
+//!
+//! Each step is in the journal before the next begins. Results of calls and tools carry the turn and the step they belong to;
+//! what comes late is dropped.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use chorus_proto::methods::send::{Said, SendResult};
+use chorus_proto::{ErrorKind, EventType, ToolCall, Usage};
+use jiff::Timestamp;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::Facts;
+use super::effect::{Append, Beginning, CallModel, Effect, Mark};
+use super::event::{Asked, Known, Reply, RequestId};
+use super::state::{Owner, Pending, State, deadline_of};
+use super::voice::Voice;
+use crate::clock::Ticks;
+use crate::failure::{Failure, Result};
+use crate::message::{ContextNo, Stored};
+
+/// Turns that may wait for the one that runs.
+const MAX_QUEUED: usize = 64;
+
+/// Calls of the model in one turn.
+pub const MAX_STEPS: u32 = 50;
+
+/// A message that asks for a turn.
+#[derive(Debug)]
+pub struct Send {
+    /// Of the turn that it begins, unless its key is known.
+    pub turn: Uuid,
+    pub message: Stored,
+    pub key: Option<String>,
+    /// Where it is told what is said; not the state machine's.
+    pub voice: Voice,
+}
+
+/// The turn that runs.
+#[derive(Debug)]
+pub(super) struct Turn {
+    pub id: Uuid,
+    /// Whoever waits for its end.
+    requests: Vec<RequestId>,
+    key: Option<String>,
+    facts: Arc<Facts>,
+    /// Number of the model call.
+    step: u32,
+    phase: Phase,
+    cancelled: bool,
+    /// The window was made smaller once, because it was too long.
+    tight: bool,
+    usage: Usage,
+    calls: Vec<ToolCall>,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// The message is on its way into the journal.
+    Opening,
+    Calling,
+    /// What the model said is on its way into the journal; these tools are called then.
+    Keeping(Vec<ToolCall>),
+    /// Tools whose results are not in the journal yet.
+    Tools {
+        running: Vec<ToolCall>,
+        kept: usize,
+    },
+    /// The last word is on its way into the journal.
+    Closing(Box<Result<String>>),
+}
+
+/// A turn that waits for the one that runs.
+#[derive(Debug)]
+pub(super) struct Queued {
+    asked: Asked,
+    send: Send,
+    also: Vec<RequestId>,
+}
+
+/// When something came in.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    pub now: Timestamp,
+    pub ticks: Ticks,
+}
+
+/// What a model said.
+#[derive(Debug)]
+pub struct Answer {
+    /// As it goes into the record; `None` where it said nothing at all.
+    pub message: Option<Stored>,
+    pub text: String,
+    pub calls: Vec<ToolCall>,
+    pub usage: Usage,
+    /// Why it said no more, where that is to be told.
+    pub note: Option<String>,
+}
+
+/// Why a model said nothing, or not all of it.
+#[derive(Debug)]
+pub struct Stopped {
+    pub failure: Failure,
+    /// What had come, as it goes into the record.
+    pub partial: Option<Stored>,
+    pub usage: Usage,
+    /// The window was longer than the model takes.
+    pub too_long: bool,
+}
+
+impl State {
+    /// Whether a turn runs.
+    #[must_use]
+    pub fn in_turn(&self) -> bool {
+        self.turn.is_some()
+    }
+
+    /// Whether calls lack their results, so that no message may come between.
+    pub(super) fn calls_open(&self) -> bool {
+        let phase = self.turn.as_ref().map(|turn| &turn.phase);
+        matches!(phase, Some(Phase::Tools { .. })) || matches!(phase, Some(Phase::Keeping(calls)) if !calls.is_empty())
+    }
+
+    /// Begins a turn, or lets it wait for those before it.
+    pub(super) fn send(&mut self, asked: Asked, send: Send, effects: &mut Vec<Effect>) {
+        if send.key.is_some() {
+            let same = |key: &Option<String>| *key == send.key;
+            if let Some(turn) = self.turn.as_mut().filter(|turn| same(&turn.key)) {
+                turn.requests.push(asked.id);
+                effects.push(Effect::Join(asked.id));
+                return;
+            }
+            if let Some(queued) = self.queue.iter_mut().find(|queued| same(&queued.send.key)) {
+                queued.also.push(asked.id);
+                return;
+            }
+        }
+        if self.turn.is_none() && self.queue.is_empty() {
+            self.begin_turn(Queued { asked, send, also: Vec::new() }, effects);
+        } else if self.queue.len() < MAX_QUEUED {
+            let before = self.queue.len() as u64 + 1;
+            effects.push(Effect::Say(asked.id, Said::Queued { before }));
+            self.queue.push_back(Queued { asked, send, also: Vec::new() });
+        } else {
+            effects.push(Effect::Reply(asked.id, Err(Failure::busy())));
+        }
+    }
+
+    fn begin_turn(&mut self, queued: Queued, effects: &mut Vec<Effect>) {
+        let Queued { asked, send, also } = queued;
+        let mut requests = vec![asked.id];
+        requests.extend(also);
+        effects.push(Effect::BeginTurn(send.turn));
+        effects.extend(requests.iter().map(|request| Effect::Join(*request)));
+        let moment = Moment { now: asked.now, ticks: asked.ticks };
+        let mark = Mark::Open { turn: send.turn, key: send.key.clone() };
+        self.turn = Some(Turn {
+            id: send.turn,
+            requests,
+            key: send.key,
+            facts: asked.facts.clone(),
+            step: 0,
+            phase: Phase::Opening,
+            cancelled: false,
+            tight: false,
+            usage: Usage::default(),
+            calls: Vec::new(),
+        });
+        let begin = self.beginning(&asked);
+        self.keep(begin, &asked.facts, send.message, moment, Some(mark), effects);
+    }
+
+    /// Journals a message of the turn.
+    fn keep(
+        &mut self,
+        begin: Beginning,
+        facts: &Facts,
+        message: Stored,
+        moment: Moment,
+        mark: Option<Mark>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let first = self.next_record;
+        self.next_record = first.saturating_add(1);
+        let deadline = deadline_of(facts, moment);
+        let messages = vec![message];
+        self.pending.push_back(Pending {
+            owner: Owner::Turn,
+            begin: begin.clone(),
+            messages: messages.clone(),
+            at: moment.now,
+            deadline,
+        });
+        let agent_name = facts.name.clone();
+        let append = Append { begin, agent_name, first, messages, at: moment.now, deadline, key: None, mark };
+        effects.push(Effect::Append(Box::new(append)));
+    }
+
+    /// Journals a message that goes on with the context.
+    fn keep_on(&mut self, message: Stored, moment: Moment, mark: Option<Mark>, effects: &mut Vec<Effect>) {
+        let Some((facts, begin)) = self.turn.as_ref().map(|turn| turn.facts.clone()).zip(self.going_on()) else {
+            return;
+        };
+        let begin = Beginning { agent: facts.id, ..begin };
+        self.keep(begin, &facts, message, moment, mark, effects);
+    }
+
+    /// A message of the turn is in the journal, or is not.
+    pub(super) fn turn_kept(&mut self, result: Result<Option<Known>>, effects: &mut Vec<Effect>) {
+        let Some(turn) = &mut self.turn else { return };
+        let known = match result {
+            Ok(known) => known,
+            Err(failure) => return self.finish(Err(failure), effects),
+        };
+        if let Some(known) = known {
+            return self.was_known(known, effects);
+        }
+        match &mut turn.phase {
+            Phase::Opening => {
+                let id = turn.id;
+                effects.push(Effect::Tell(EventType::TurnStarted, json!({"turn_id": id})));
+                effects.push(Effect::SayAll(Said::Started { turn_id: id }));
+                self.call_or_end(effects);
+            }
+            Phase::Keeping(calls) if calls.is_empty() => self.call_or_end(effects),
+            Phase::Keeping(calls) => {
+                let running = std::mem::take(calls);
+                let id = turn.id;
+                for call in &running {
+                    let data = json!({"turn_id": id, "id": call.id, "name": call.name});
+                    effects.push(Effect::Tell(EventType::ToolStarted, data));
+                    effects.push(Effect::SayAll(Said::Tool { id: call.id.clone(), name: call.name.clone() }));
+                    effects.push(Effect::RunTool {
+                        turn: id,
+                        step: turn.step,
+                        call: call.clone(),
+                        cancelled: turn.cancelled,
+                    });
+                }
+                turn.phase = Phase::Tools { running, kept: 0 };
+            }
+            Phase::Tools { running, kept } => {
+                *kept = kept.saturating_sub(1);
+                if running.is_empty() && *kept == 0 {
+                    turn.phase = Phase::Calling;
+                    self.unpark(effects);
+                    self.call_or_end(effects);
+                }
+            }
+            Phase::Closing(outcome) => {
+                let outcome = std::mem::replace(&mut **outcome, Ok(String::new()));
+                self.finish(outcome, effects);
+            }
+            Phase::Calling => {}
+        }
+    }
+
+    /// The key came before: its turn has ended, or was cut off.
+    fn was_known(&mut self, known: Known, effects: &mut Vec<Effect>) {
+        let Some(turn) = self.turn.take() else { return };
+        let answer = known.answer.map_or_else(
+            || {
+                Err(Failure::new(
+                    ErrorKind::Interrupted,
+                    format!("the turn {} of this key ended without an answer", known.turn),
+                )
+                .hint("what came is in the context; send again with another key"))
+            },
+            Ok,
+        );
+        for request in turn.requests {
+            effects.push(Effect::Reply(request, answer.clone().map(|answer| Reply::Sent(Box::new(answer)))));
+        }
+    }
+
+    /// The next call of the model, unless somebody has ended the turn.
+    fn call_or_end(&mut self, effects: &mut Vec<Effect>) {
+        let Some(turn) = &mut self.turn else { return };
+        if turn.cancelled {
+            return self.close(None, Err(cancelled()), effects);
+        }
+        if turn.step >= MAX_STEPS {
+            let failure =
+                Failure::new(ErrorKind::Interrupted, format!("the turn has called its model {MAX_STEPS} times"))
+                    .hint("send a message to let it go on");
+            return self.close(None, Err(failure), effects);
+        }
+        turn.step += 1;
+        turn.phase = Phase::Calling;
+        let context = self.context.as_ref();
+        effects.push(Effect::CallModel(Box::new(CallModel {
+            turn: turn.id,
+            step: turn.step,
+            facts: turn.facts.clone(),
+            context: context.map_or(ContextNo(0), |context| context.no),
+            messages: context.map(|context| context.messages.clone()).unwrap_or_default(),
+            working_set: context.map(|context| context.working_set.clone()).unwrap_or_default(),
+            tight: turn.tight,
+        })));
+    }
+
+    /// The model has answered, or has not.
+    pub(super) fn called(
+        &mut self,
+        (id, step): (Uuid, u32),
+        moment: Moment,
+        result: Result<Answer, Box<Stopped>>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let current = |turn: &&mut Turn| turn.id == id && turn.step == step && matches!(turn.phase, Phase::Calling);
+        let Some(turn) = self.turn.as_mut().filter(current) else { return };
+        match result {
+            Ok(answer) => {
+                add(&mut turn.usage, &answer.usage);
+                if let Some(note) = answer.note {
+                    effects.push(Effect::SayAll(Said::Note(note)));
+                }
+                turn.calls.extend(answer.calls.iter().cloned());
+                match answer.message {
+                    Some(message) if !answer.calls.is_empty() => {
+                        turn.phase = Phase::Keeping(answer.calls);
+                        self.keep_on(message, moment, None, effects);
+                    }
+                    message => self.close(message.map(|message| (message, moment)), Ok(answer.text), effects),
+                }
+            }
+            Err(stopped) => {
+                add(&mut turn.usage, &stopped.usage);
+                if stopped.too_long && !turn.tight && !turn.cancelled {
+                    turn.tight = true;
+                    let note = "the conversation was longer than the model takes; it is shown less of it".into();
+                    effects.push(Effect::SayAll(Said::Note(note)));
+                    return self.call_or_end(effects);
+                }
+                let failure = if turn.cancelled { cancelled() } else { stopped.failure };
+                self.close(stopped.partial.map(|message| (message, moment)), Err(failure), effects);
+            }
+        }
+    }
+
+    /// A tool has ended.
+    pub(super) fn tool_ended(
+        &mut self,
+        (id, step): (Uuid, u32),
+        moment: Moment,
+        call: &str,
+        result: Stored,
+        is_error: bool,
+        effects: &mut Vec<Effect>,
+    ) {
+        let current = |turn: &&mut Turn| turn.id == id && turn.step == step;
+        let Some(turn) = self.turn.as_mut().filter(current) else { return };
+        let Phase::Tools { running, kept } = &mut turn.phase else { return };
+        let Some(at) = running.iter().position(|running| running.id == call) else { return };
+        let ended = running.remove(at);
+        *kept += 1;
+        let data = json!({"turn_id": id, "id": ended.id, "name": ended.name, "is_error": is_error});
+        effects.push(Effect::Tell(EventType::ToolFinished, data));
+        effects.push(Effect::SayAll(Said::Result { id: ended.id, name: ended.name, is_error }));
+        self.keep_on(result, moment, None, effects);
+    }
+
+    /// Ends the turn that runs, or one that waits.
+    pub(super) fn cancel(&mut self, request: RequestId, which: Option<Uuid>, effects: &mut Vec<Effect>) {
+        if let Some(at) = which.and_then(|id| self.queue.iter().position(|queued| queued.send.turn == id))
+            && let Some(queued) = self.queue.remove(at)
+        {
+            refuse(queued, &cancelled(), effects);
+            effects.push(Effect::Reply(request, Ok(Reply::Cancelled(which))));
+            return;
+        }
+        let running = self.turn.as_ref().map(|turn| turn.id).filter(|id| which.is_none_or(|which| which == *id));
+        if running.is_some() {
+            self.stop_turn(effects);
+        }
+        effects.push(Effect::Reply(request, Ok(Reply::Cancelled(running))));
+    }
+
+    /// Tells whatever the turn has under way to end.
+    pub(super) fn stop_turn(&mut self, effects: &mut Vec<Effect>) {
+        if let Some(turn) = self.turn.as_mut().filter(|turn| !turn.cancelled) {
+            turn.cancelled = true;
+            effects.push(Effect::StopTurn(turn.id));
+        }
+    }
+
+    /// Lets nobody wait for a turn any more.
+    pub(super) fn refuse_queued(&mut self, failure: &Failure, effects: &mut Vec<Effect>) {
+        for queued in std::mem::take(&mut self.queue) {
+            refuse(queued, failure, effects);
+        }
+    }
+
+    /// Journals the last word, where there is one, and that the turn is over.
+    fn close(&mut self, last: Option<(Stored, Moment)>, outcome: Result<String>, effects: &mut Vec<Effect>) {
+        let Some(turn) = &mut self.turn else { return };
+        let id = turn.id;
+        let answer = outcome.as_ref().ok().map(|reply| SendResult {
+            reply: reply.clone(),
+            turn_id: id,
+            usage: turn.usage.clone(),
+            tool_calls: turn.calls.clone(),
+        });
+        let mark = Mark::Close { turn: id, key: turn.key.clone(), answer: answer.map(Box::new) };
+        turn.phase = Phase::Closing(Box::new(outcome));
+        match (last, self.context.as_ref().map(|context| context.no)) {
+            (Some((message, moment)), _) => self.keep_on(message, moment, Some(mark), effects),
+            (None, Some(context)) => effects.push(Effect::CloseTurn { context, mark }),
+            (None, None) => self.turn_kept(Ok(None), effects),
+        }
+    }
+
+    /// The turn is over.
+    fn finish(&mut self, outcome: Result<String>, effects: &mut Vec<Effect>) {
+        let Some(turn) = self.turn.take() else { return };
+        let id = turn.id;
+        let result = match outcome {
+            Ok(reply) => {
+                effects.push(Effect::Tell(EventType::TurnFinished, json!({"turn_id": id, "usage": turn.usage})));
+                Ok(SendResult { reply, turn_id: id, usage: turn.usage, tool_calls: turn.calls })
+            }
+            Err(failure) => {
+                let data = json!({"turn_id": id, "reason": failure.message});
+                effects.push(Effect::Tell(EventType::TurnInterrupted, data));
+                Err(failure)
+            }
+        };
+        for request in turn.requests {
+            effects.push(Effect::Reply(request, result.clone().map(|result| Reply::Sent(Box::new(result)))));
+        }
+        self.unpark(effects);
+    }
+
+    /// The next turn, where nothing else is under way.
+    pub(super) fn next_turn(&mut self, effects: &mut Vec<Effect>) {
+        if self.turn.is_none()
+            && self.busy.is_none()
+            && self.waiting.is_none()
+            && let Some(queued) = self.queue.pop_front()
+        {
+            self.begin_turn(queued, effects);
+        }
+    }
+}
+
+fn refuse(queued: Queued, failure: &Failure, effects: &mut Vec<Effect>) {
+    for request in std::iter::once(queued.asked.id).chain(queued.also) {
+        effects.push(Effect::Reply(request, Err(failure.clone())));
+    }
+}
+
+fn cancelled() -> Failure {
+    Failure::new(ErrorKind::Interrupted, "the turn was cancelled").hint("what came of it is in the context")
+}
+
+/// Adds what a call used.
+fn add(total: &mut Usage, more: &Usage) {
+    fn sum<T: std::ops::Add<Output = T> + Copy>(a: Option<T>, b: Option<T>) -> Option<T> {
+        match (a, b) {
+            (Some(a), Some(b)) => Some(a + b),
+            (a, b) => a.or(b),
+        }
+    }
+    total.input_tokens = sum(total.input_tokens, more.input_tokens);
+    total.output_tokens = sum(total.output_tokens, more.output_tokens);
+    total.cache_read_tokens = sum(total.cache_read_tokens, more.cache_read_tokens);
+    total.cost_usd = sum(total.cost_usd, more.cost_usd);
+    total.duration_ms = sum(total.duration_ms, more.duration_ms);
+}
+
+/// What a turn left open when the daemon ended in it.
+#[derive(Debug, Clone)]
+pub struct LeftOpen {
+    pub turn: Uuid,
+    /// Results for the calls that have none.
+    pub results: Vec<Stored>,
+}
+
+/// Requests for turns, and what waits beside one.
+pub(super) type Queue = VecDeque<Queued>;

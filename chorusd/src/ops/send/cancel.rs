@@ -1,0 +1,20 @@
+//! `send.cancel`.
+
+use chorus_proto::methods::send::{CancelParams, CancelResult};
+
+use crate::agent::event::{Reply, Verb};
+use crate::failure::Result;
+use crate::ops::context::wrong_reply;
+use crate::ops::{Ops, select};
+
+/// Ends the turn that runs, or the one that is named.
+///
+/// # Errors
+/// `agent_not_found`, `no_agent`, `ambiguous`, `busy`.
+pub async fn cancel(ops: &Ops, params: CancelParams) -> Result<CancelResult> {
+    let agent = select::agent(ops, params.agent.as_deref()).await?;
+    match ops.registry.ask(agent.facts.id, Verb::Cancel(params.turn_id)).await?.reply {
+        Reply::Cancelled(turn_id) => Ok(CancelResult { turn_id }),
+        _ => Err(wrong_reply()),
+    }
+}

@@ -1,0 +1,6 @@
+//! `send` and `send.cancel`.
+
+pub mod cancel;
+mod turn;
+
+pub use turn::{OnSaid, send};

@@ -1,0 +1,70 @@
+//! What is noted of turns: which context is in one, and what keys were answered.
+
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension as _, params};
+use uuid::Uuid;
+
+use super::head::to_nanos;
+use crate::failure::Result;
+use crate::message::ContextNo;
+
+/// What is noted along with messages.
+#[derive(Debug, Clone)]
+pub enum TurnMark {
+    Open {
+        turn: Uuid,
+        key: Option<String>,
+    },
+    /// `answer`: JSON.
+    Close {
+        turn: Uuid,
+        key: Option<String>,
+        answer: Option<String>,
+    },
+}
+
+/// A key that came before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownTurn {
+    pub turn: Uuid,
+    /// JSON; `None`: the turn ended without an answer, or has not ended.
+    pub answer: Option<String>,
+}
+
+/// The turn that this mark would begin a second time.
+pub fn known(conn: &Connection, agent: Uuid, mark: Option<&TurnMark>) -> Result<Option<KnownTurn>> {
+    let Some(TurnMark::Open { key: Some(key), .. }) = mark else { return Ok(None) };
+    let known = conn
+        .prepare_cached("SELECT turn, answer FROM turn_keys WHERE agent_id = ?1 AND key = ?2")?
+        .query_row(params![agent.as_bytes(), key], |row| {
+            Ok(KnownTurn { turn: Uuid::from_bytes(row.get(0)?), answer: row.get(1)? })
+        })
+        .optional()?;
+    Ok(known)
+}
+
+/// Notes it.
+pub fn note(conn: &Connection, agent: Uuid, context: ContextNo, mark: &TurnMark, at: Timestamp) -> Result<()> {
+    let set = |turn: Option<&Uuid>| -> Result<()> {
+        conn.prepare_cached("UPDATE contexts SET turn = ?2 WHERE id = ?1")?
+            .execute(params![context.0, turn.map(Uuid::as_bytes)])?;
+        Ok(())
+    };
+    match mark {
+        TurnMark::Open { turn, key } => {
+            set(Some(turn))?;
+            if let Some(key) = key {
+                conn.prepare_cached("INSERT INTO turn_keys (agent_id, key, turn, at) VALUES (?1, ?2, ?3, ?4)")?
+                    .execute(params![agent.as_bytes(), key, turn.as_bytes(), to_nanos(at)])?;
+            }
+        }
+        TurnMark::Close { key, answer, .. } => {
+            set(None)?;
+            if let (Some(key), Some(answer)) = (key, answer) {
+                conn.prepare_cached("UPDATE turn_keys SET answer = ?3 WHERE agent_id = ?1 AND key = ?2")?
+                    .execute(params![agent.as_bytes(), key, answer])?;
+            }
+        }
+    }
+    Ok(())
+}
