@@ -32,6 +32,7 @@ mod socket;
 mod system_calls;
 mod tidy;
 mod tour;
+mod turns;
 mod window;
 
 /// An empty home around the binaries of this package.

@@ -125,13 +125,11 @@ fn failed(error: CallError, agent: &str, now: jiff::Timestamp) -> Stopped {
     let usage = error.usage.map(|usage| *usage).unwrap_or_default();
     let partial = (!error.partial.is_empty()).then(|| said(error.partial, Vec::new(), None, usage.clone(), now));
     let failure = Failure::new(kind, error.message);
-    let hint = error.hint.unwrap_or_else(|| {
-        if too_long {
-            format!("`chorusctl --agent {agent} context clear --save`, or a smaller window_messages")
-        } else {
-            "the message is in the context; send again to go on".to_owned()
-        }
-    });
+    let hint = if too_long {
+        format!("`chorusctl --agent {agent} context clear --save` and begin anew, or choose a model that takes more")
+    } else {
+        error.hint.unwrap_or_else(|| "the message is in the context; send again to go on".to_owned())
+    };
     Stopped { failure: failure.hint(hint), partial: partial.flatten(), usage, too_long }
 }
 

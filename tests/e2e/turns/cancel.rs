@@ -1,0 +1,46 @@
+//! Turns that are ended by hand.
+
+use chorus_proto::methods::context::{Clear, ClearParams, Rewind, RewindParams};
+use chorus_proto::{ErrorKind, EventType, Role};
+use chorus_tests::chat::kind_of;
+use chorus_tests::model_server::Answer;
+
+use super::{MODELS, Rig, cancel, hear, record, send};
+
+#[test]
+fn what_came_is_kept_and_the_next_turn_works() {
+    for model in MODELS {
+        let rig = Rig::on(model);
+        let mut client = rig.client();
+        let mut listener = rig.listener();
+        rig.answer(Answer::text(["Half a "]).gate("never").then("sentence."));
+        let turn = rig.send_beside("Talk.");
+        hear(&mut listener, "Half a ");
+        let ended = cancel(&mut client).expect("a turn was running");
+        assert_eq!(kind_of(turn.join().expect("the client")), ErrorKind::Interrupted);
+        rig.server.wait_for_hang_ups(1);
+        assert_eq!(record(&mut client)[1], (Role::Assistant, "Half a ".to_owned()));
+        let told = &rig.wait_for(EventType::TurnInterrupted, 1)[0].data;
+        assert_eq!(told["turn_id"], ended.to_string());
+        rig.say("Whole.");
+        assert_eq!(send(&mut client, "Again.").expect("a turn").reply, "Whole.");
+        assert_eq!(cancel(&mut client), None);
+    }
+}
+
+#[test]
+fn what_would_take_the_context_away_is_busy_meanwhile() {
+    let rig = Rig::new();
+    let mut client = rig.client();
+    rig.answer(Answer::text(["A"]).gate("end").then("B"));
+    let turn = rig.send_beside("Go.");
+    rig.server.reached("end");
+    let agent = || Some("a".to_owned());
+    let clear = client.call::<Clear>(&ClearParams { agent: agent(), save: false });
+    assert_eq!(kind_of(clear), ErrorKind::Busy);
+    let rewind = client.call::<Rewind>(&RewindParams { agent: agent(), n: None, undo: false });
+    assert_eq!(kind_of(rewind), ErrorKind::Busy);
+    rig.server.open("end");
+    assert_eq!(turn.join().expect("the client").expect("a turn").reply, "AB");
+    client.call::<Clear>(&ClearParams { agent: agent(), save: false }).expect("cleared");
+}

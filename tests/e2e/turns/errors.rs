@@ -1,0 +1,149 @@
+//! What goes wrong between the daemon and the model, and what the person reads.
+
+use chorus_proto::methods::agent::{Init, InitParams};
+use chorus_proto::{CallError, ErrorKind, Role};
+use chorus_tests::Daemon;
+use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::model_server::Answer;
+use serde_json::json;
+
+use super::{MODELS, Rig, assert_legal, params, record, send};
+use crate::home;
+
+/// What happened and what to do.
+fn told(result: Result<impl std::fmt::Debug, CallError>) -> (String, String) {
+    match result {
+        Err(CallError::Rpc(error)) => (error.message, error.data.and_then(|data| data.hint).expect("a hint")),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_agent_without_a_model_says_so_before_anything_is_kept() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    let (what, hint) = told(send(&mut client, "Hi!"));
+    assert!(what.contains("has no model") && hint.contains("agent config a model"), "{what}: {hint}");
+    assert!(record(&mut client).is_empty());
+}
+
+#[test]
+fn a_refused_key_is_told_and_harms_no_other_agent() {
+    for model in MODELS {
+        let rig = Rig::on(model);
+        let mut client = rig.client();
+        rig.answer(Answer::error(401, r#"{"error":{"type":"authentication_error","message":"invalid x-api-key"}}"#));
+        let result = send(&mut client, "Hi!");
+        assert_eq!(kind_of(result), ErrorKind::ModelUnavailable);
+        let other = MODELS.into_iter().find(|other| *other != model).expect("another");
+        let params = InitParams { name: "b".into(), model: Some(other.into()), ..Default::default() };
+        client.call::<Init>(&params).expect("agent.init");
+        match other == MODELS[0] {
+            true => rig.server.anthropic().say(["Fine."]),
+            false => rig.server.openai().say(["Fine."]),
+        }
+        let sent = super::SendParams { agent: Some("b".into()), ..super::params("Hi!") };
+        assert_eq!(client.call::<super::Send>(&sent).expect("a turn").reply, "Fine.");
+        // What was said is in the record, and the next answer comes.
+        rig.say("Here I am.");
+        assert_eq!(send(&mut client, "And now?").expect("a turn").reply, "Here I am.");
+        let users = record(&mut client).into_iter().filter(|(role, _)| *role == Role::User).count();
+        assert_eq!(users, 2);
+    }
+}
+
+#[test]
+fn a_conversation_that_is_too_long_is_shown_in_part_once() {
+    let too_long = r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#;
+    let rig = Rig::new();
+    let mut client = rig.client();
+    for n in 0..30 {
+        client.append("a", &format!("note {n}"));
+    }
+    rig.answer(Answer::error(400, too_long));
+    rig.say("Shorter is better.");
+    assert_eq!(send(&mut client, "Sum up.").expect("a turn").reply, "Shorter is better.");
+    let lengths: Vec<usize> = rig.server.requests().iter().map(|request| request.text.len()).collect();
+    assert!(lengths[1] < lengths[0], "{lengths:?}");
+    rig.answer(Answer::error(400, too_long));
+    rig.answer(Answer::error(400, too_long));
+    let (what, hint) = told(send(&mut client, "Again."));
+    assert!(what.contains("long") && hint.contains("clear --save"), "{what}: {hint}");
+    assert_eq!(rig.server.requests().len(), 4, "compacted once, then said");
+}
+
+#[test]
+fn a_stream_that_breaks_or_stalls_ends_the_turn_and_the_next_works() {
+    for answer in [Answer::text(["Half"]).cut(), Answer::text(["Half"]).stall()] {
+        let rig = Rig::with(MODELS[0], "idle_timeout = \"300ms\"");
+        let mut client = rig.client();
+        rig.answer(answer);
+        assert_eq!(kind_of(send(&mut client, "Talk.")), ErrorKind::Interrupted);
+        assert_eq!(record(&mut client)[1], (Role::Assistant, "Half".to_owned()));
+        rig.say("Whole.");
+        assert_eq!(send(&mut client, "Go on.").expect("a turn").reply, "Whole.");
+    }
+}
+
+#[test]
+fn a_turn_whose_tool_ran_is_not_replayed() {
+    let rig = Rig::new();
+    let mut client = rig.client();
+    rig.answer(Answer::calls("c1", "list_models", &json!({})));
+    for _ in 0..4 {
+        rig.answer(
+            Answer::error(529, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#)
+                .header("retry-after", "0"),
+        );
+    }
+    assert_eq!(kind_of(send(&mut client, "Look.")), ErrorKind::ModelUnavailable);
+    let shown = client.shown("a");
+    assert_legal(&shown);
+    assert_eq!(shown.iter().filter(|message| message.role == Role::ToolResult).count(), 1);
+    // One call with its answer, then at most four tries of the next.
+    assert_eq!(rig.server.requests().len(), 5);
+    rig.say("Better now.");
+    assert_eq!(send(&mut client, "And now?").expect("a turn").reply, "Better now.");
+    assert_eq!(client.shown("a").iter().filter(|message| message.role == Role::ToolResult).count(), 1);
+}
+
+#[test]
+fn odd_answers_leave_a_usable_context() {
+    for model in MODELS {
+        let rig = Rig::on(model);
+        let mut client = rig.client();
+        rig.answer(Answer::empty());
+        assert_eq!(send(&mut client, "Say nothing.").expect("a turn").reply, "");
+        rig.answer(Answer::empty().call_text("c1", "list_models", "[1, 2"));
+        rig.say("I will not.");
+        send(&mut client, "Call it wrongly.").expect("a turn");
+        let mut many = Answer::text(["All of them."]);
+        for n in 0..200 {
+            many = many.call(&format!("m{n}"), "list_models", &json!({}));
+        }
+        rig.answer(many);
+        rig.say("That was a lot.");
+        assert_eq!(send(&mut client, "Call it often.").expect("a turn").tool_calls.len(), 200);
+        rig.answer(Answer::calls("d", "list_models", &json!({})).call("d", "list_models", &json!({})));
+        rig.say("Twice the same.");
+        send(&mut client, "Call it twice.").expect("a turn");
+        assert_legal(&client.shown("a"));
+        rig.say("Still here.");
+        assert_eq!(send(&mut client, "Are you?").expect("a turn").reply, "Still here.");
+    }
+}
+
+#[test]
+fn a_model_that_calls_for_ever_is_stopped() {
+    let rig = Rig::new();
+    let mut client = rig.client();
+    rig.server.anthropic().always(Answer::calls("again", "list_models", &json!({})));
+    let (what, _) = told(client.call::<super::Send>(&params("Go.")));
+    assert!(what.contains("50 times"), "{what}");
+    assert_legal(&client.shown("a"));
+    rig.say("Enough.");
+    assert_eq!(rig.server.requests().len(), 50);
+    assert_eq!(send(&mut client, "Stop.").expect("a turn").reply, "Enough.");
+}

@@ -1,0 +1,46 @@
+//! P13: a stop in the middle of turns saves all of them, without a call of the model.
+
+use std::time::{Duration, Instant};
+
+use chorus_proto::methods::agent::{Init, InitParams};
+use chorus_proto::methods::send::{Send, SendParams};
+use chorus_proto::{Role, Trigger};
+use chorus_tests::Daemon;
+use chorus_tests::chat::Chat as _;
+use chorus_tests::model_server::Answer;
+
+use super::{MODELS, Rig, params};
+
+#[test]
+fn ten_agents_in_mid_turn_are_all_saved() {
+    let rig = Rig::new();
+    let mut client = rig.client();
+    rig.server.anthropic().always(Answer::text(["Half a word"]).gate("never"));
+    let names: Vec<String> = (0..10).map(|n| format!("agent-{n}")).collect();
+    let mut turns = Vec::new();
+    for name in &names {
+        let init = InitParams { name: name.clone(), model: Some(MODELS[0].into()), ..Default::default() };
+        client.call::<Init>(&init).expect("agent.init");
+        let (mut client, sent) = (rig.client(), SendParams { agent: Some(name.clone()), ..params("Talk.") });
+        turns.push(std::thread::spawn(move || client.call::<Send>(&sent)));
+    }
+    let calls = rig.server.wait_for(10).len();
+    let Rig { server, home, daemon, .. } = rig;
+    let begun = Instant::now();
+    daemon.terminate();
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    for turn in turns {
+        assert!(turn.join().expect("a client").is_err());
+    }
+    assert_eq!(server.requests().len(), calls, "no model is called on the way out");
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    for name in &names {
+        let sessions = client.history(name);
+        assert_eq!(sessions.len(), 1, "{name}");
+        assert_eq!(sessions[0].header.trigger, Trigger::Shutdown);
+        let (_, messages) = client.session(name, "latest");
+        assert_eq!((messages[0].role, messages[0].content.as_str()), (Role::User, "Talk."));
+        assert_eq!(client.status_of(name).context.expect("live").unsaved, 0);
+    }
+}

@@ -1,0 +1,149 @@
+//! Conversations that go as they should.
+
+use chorus_proto::methods::context::{Save, SaveParams};
+use chorus_proto::{EventType, Role};
+use chorus_tests::chat::Chat as _;
+use chorus_tests::model_server::Answer;
+use serde_json::{Value, json};
+
+use super::{MODELS, Rig, assert_legal, hear, record, send};
+
+#[test]
+fn a_conversation_goes_through_either_wire_format() {
+    for model in MODELS {
+        let rig = Rig::on(model);
+        let mut client = rig.client();
+        rig.answer(Answer::text(["Hel", "lo."]).usage(12, 3));
+        let first = send(&mut client, "Hi!").expect("a turn");
+        assert_eq!(
+            (first.reply.as_str(), first.usage.input_tokens, first.usage.output_tokens),
+            ("Hello.", Some(12), Some(3))
+        );
+        rig.say("You said hi.");
+        let second = send(&mut client, "What did I say?").expect("a turn");
+        assert_ne!(first.turn_id, second.turn_id);
+        use Role::{Assistant, User};
+        let said = [(User, "Hi!"), (Assistant, "Hello."), (User, "What did I say?"), (Assistant, "You said hi.")];
+        assert_eq!(record(&mut client), said.map(|(role, text)| (role, text.to_owned())));
+        let body = rig.server.requests()[1].body.to_string();
+        for (_, text) in &said[..3] {
+            assert!(body.contains(text), "the second call is sent the whole conversation: {body}");
+        }
+        assert_eq!(client.shown("a")[1].usage.as_ref().and_then(|usage| usage.input_tokens), Some(12));
+    }
+}
+
+#[test]
+fn tools_are_called_until_the_model_has_its_answer() {
+    for model in MODELS {
+        let rig = Rig::on(model);
+        let mut client = rig.client();
+        rig.answer(Answer::text(["I look."]).call("c1", "list_models", &json!({})).call(
+            "c2",
+            "list_models",
+            &json!({}),
+        ));
+        rig.answer(Answer::calls("c3", "no_such_tool", &json!({"a": 1})));
+        rig.answer(Answer::text(["There are two."]).usage(7, 2));
+        let result = send(&mut client, "Which models are there?").expect("a turn");
+        assert_eq!(result.reply, "There are two.");
+        assert_eq!(result.tool_calls.iter().map(|call| call.id.as_str()).collect::<Vec<_>>(), ["c1", "c2", "c3"]);
+        assert_eq!(result.usage.input_tokens, Some(10 + 10 + 7));
+        let shown = client.shown("a");
+        assert_legal(&shown);
+        let results: Vec<_> = shown.iter().filter(|message| message.role == Role::ToolResult).collect();
+        assert!(!results[0].is_error && results[2].is_error && results[2].content.contains("list_models"));
+        // What the model is sent has them too, in its own form.
+        let body = rig.server.requests()[2].body.to_string();
+        assert!(body.contains("there is no tool") && body.contains("c3"), "{body}");
+        let kinds: Vec<EventType> = crate::events::events(&mut client, 0).into_iter().map(|event| event.kind).collect();
+        let count = |kind| kinds.iter().filter(|known| **known == kind).count();
+        assert_eq!((count(EventType::ToolStarted), count(EventType::ToolFinished)), (3, 3));
+        assert_eq!((count(EventType::TurnStarted), count(EventType::TurnFinished)), (1, 1));
+    }
+}
+
+#[test]
+fn observers_hear_what_is_said_while_it_is_said() {
+    let rig = Rig::new();
+    let mut listener = rig.listener();
+    rig.answer(Answer::text(["One, "]).gate("half").then("two."));
+    let turn = rig.send_beside("Count!");
+    hear(&mut listener, "One, ");
+    rig.server.open("half");
+    hear(&mut listener, "two.");
+    assert_eq!(turn.join().expect("the client").expect("a turn").reply, "One, two.");
+    let kept = crate::events::events(&mut rig.client(), 0);
+    assert!(kept.iter().all(|event| event.kind != EventType::TurnDelta), "what is only passing is not kept");
+}
+
+#[test]
+fn a_client_that_goes_away_does_not_end_the_turn() {
+    let rig = Rig::new();
+    rig.answer(Answer::text(["Still "]).gate("gone").then("here."));
+    let client = rig.client();
+    let stream = std::os::unix::net::UnixStream::connect(rig.home.socket()).expect("a connection");
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "send", "params": {"agent": "a", "text": "Are you there?"}});
+    chorus_proto::frame::write(&mut &stream, body.to_string().as_bytes(), 1 << 20).expect("sent");
+    rig.server.reached("gone");
+    drop(stream);
+    rig.server.open("gone");
+    rig.wait_for(EventType::TurnFinished, 1);
+    let mut client = client;
+    assert_eq!(record(&mut client)[1].1, "Still here.");
+}
+
+#[test]
+fn the_prompt_has_the_notes_and_the_pinned_facts() {
+    let rig = Rig::new();
+    std::fs::write(rig.home.agent("a").join("docs/plan.md"), "Ship on Friday.\n").expect("a note");
+    let mut client = rig.client();
+    let pin =
+        chorus_proto::methods::context::PinParams { agent: Some("a".into()), fact: "The customer is Ada.".into() };
+    client.call::<chorus_proto::methods::context::Pin>(&pin).expect("pinned");
+    rig.say("Understood.");
+    send(&mut client, "Remember.").expect("a turn");
+    let body = &rig.server.requests()[0].body;
+    let system = body["system"].to_string();
+    assert!(system.contains("Ship on Friday.") && system.contains("The customer is Ada."), "{body}");
+    let tools: Vec<&Value> = body["tools"].as_array().expect("tools").iter().map(|tool| &tool["name"]).collect();
+    assert_eq!(tools, [&json!("list_models")]);
+}
+
+#[test]
+fn a_turn_may_be_saved_in_its_middle_and_appends_wait_for_open_calls() {
+    let rig = Rig::new();
+    let mut client = rig.client();
+    rig.answer(Answer::text(["Thinking"]).gate("saved").then(" done."));
+    let turn = rig.send_beside("Go.");
+    rig.server.reached("saved");
+    let save = SaveParams { agent: Some("a".into()), ..Default::default() };
+    assert_eq!(client.call::<Save>(&save).expect("saved").session.header.message_count, 1);
+    client.append("a", "By the way.");
+    rig.server.open("saved");
+    turn.join().expect("the client").expect("a turn");
+    let said: Vec<String> = record(&mut client).into_iter().map(|(_, text)| text).collect();
+    assert_eq!(said, ["Go.", "By the way.", "Thinking done."]);
+    assert_eq!(client.status_of("a").context.expect("live").unsaved, 2);
+}
+
+#[test]
+fn thinking_is_kept_and_goes_back_to_its_own_provider_only() {
+    let rig = Rig::new();
+    let mut client = rig.client();
+    rig.answer(Answer::empty().thinking("Hmm.", "sig-1").then("Four."));
+    send(&mut client, "Two and two?").expect("a turn");
+    rig.say("Yes.");
+    send(&mut client, "Sure?").expect("a turn");
+    assert!(rig.server.requests()[1].body.to_string().contains("sig-1"));
+    let config = chorus_proto::methods::agent::ConfigParams {
+        name: "a".into(),
+        key: Some("model".into()),
+        value: Some("local/small".into()),
+    };
+    client.call::<chorus_proto::methods::agent::Config>(&config).expect("another model");
+    rig.server.openai().say(["Also."]);
+    send(&mut client, "And you?").expect("a turn");
+    let body = rig.server.requests()[2].body.to_string();
+    assert!(body.contains("Four.") && !body.contains("sig-1"), "{body}");
+}
