@@ -44,7 +44,7 @@ pub struct State {
     pub(super) turn: Option<Turn>,
     /// Turns that wait for the one that runs.
     pub(super) queue: Queue,
-    /// Appends that wait until the calls of the turn have their results.
+    /// What waits until calls have their results.
     parked: VecDeque<(Asked, Verb)>,
     /// What the turn brings while something exclusive is under way.
     deferred: VecDeque<Event>,
@@ -67,6 +67,8 @@ pub(super) struct Pending {
 pub(super) enum Owner {
     Request(RequestId),
     Turn,
+    /// What closes a turn that the daemon ended in.
+    LeftOpen,
 }
 
 /// An exclusive request under way.
@@ -198,7 +200,8 @@ impl State {
         let messages = left.results;
         let agent_name = asked.facts.name.clone();
         let copy = messages.clone();
-        self.pending.push_back(Pending { owner: Owner::Turn, begin: begin.clone(), messages, at, deadline });
+        let owner = Owner::LeftOpen;
+        self.pending.push_back(Pending { owner, begin: begin.clone(), messages, at, deadline });
         let append = Append { begin, agent_name, first, messages: copy, at, deadline, key: None, mark: Some(mark) };
         effects.push(Effect::Append(Box::new(append)));
     }
@@ -225,6 +228,10 @@ impl State {
                 let agent_name = asked.facts.name.clone();
                 let append = Append { begin, agent_name, first, messages: copy, at, deadline, key, mark: None };
                 effects.push(Effect::Append(Box::new(append)));
+            }
+            // Nobody sees the calls that are just being closed.
+            Verb::Show { .. } if self.pending.iter().any(|pending| matches!(pending.owner, Owner::LeftOpen)) => {
+                self.parked.push_back((asked, verb));
             }
             Verb::Show { pick, room } => effects.push(Effect::Reply(asked.id, self.show(pick, room))),
             Verb::Send(send) => self.send(asked, *send, effects),
@@ -312,6 +319,7 @@ impl State {
         match (pending.owner, result) {
             (Owner::Turn, Ok(Journalled::Known(known))) => self.turn_kept(Ok(Some(known)), effects),
             (Owner::Turn, result) => self.turn_kept(result.map(|_| None), effects),
+            (Owner::LeftOpen, _) => self.unpark(effects),
             (Owner::Request(request), Ok(Journalled::Now(answer) | Journalled::Before(answer))) => {
                 effects.push(Effect::Reply(request, Ok(Reply::Appended(answer))));
             }

@@ -1,11 +1,16 @@
 //! The daemon ends in the middle of a turn.
 
+use std::fs;
+
 use chorus_proto::{EventType, Role};
 use chorus_tests::chat::Chat as _;
 use chorus_tests::model_server::Answer;
+use chorus_tests::rng::Rng;
+use chorus_tests::strace::{Strace, permitted};
 use serde_json::json;
 
 use super::{MODELS, Rig, assert_legal, record, send};
+use crate::system_calls::{all, sample};
 
 #[test]
 fn while_the_model_speaks_the_message_is_kept_and_the_turn_marked() {
@@ -43,4 +48,66 @@ fn an_agent_that_a_turn_was_cut_off_of_needs_no_request_to_be_legal() {
         0,
         "finished tools are not run or marked again"
     );
+}
+
+/// The whole turn that is struck: a call with its result, then the answer.
+fn script(rig: &Rig) {
+    rig.answer(Answer::text(["I look."]).call("c1", "list_models", &json!({})));
+    rig.say("There you are.");
+}
+
+/// The journal's own thread.
+fn journal(pid: u32) -> u32 {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("the daemon's threads").flatten();
+    let named =
+        |task: &fs::DirEntry| fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.trim() == "journal");
+    let id = tasks.into_iter().find(named).expect("the journal's thread").file_name();
+    id.to_string_lossy().parse().expect("a number")
+}
+
+/// Runs the turn while strace counts the journal's writes, or kills at the one with this number.
+fn struck(rig: &Rig, kill_at: Option<usize>) -> Strace {
+    script(rig);
+    let inject = kill_at.map(|number| format!("inject=pwrite64:signal=KILL:when={number}"));
+    let mut args = vec!["-e", "trace=pwrite64"];
+    args.extend(inject.iter().flat_map(|inject| ["-e", inject.as_str()]));
+    let strace = Strace::attach(&rig.home, &[journal(rig.daemon.pid)], &args).expect("strace attaches");
+    let _ = send(&mut rig.client(), "Look.");
+    strace
+}
+
+#[test]
+fn a_kill_at_any_write_of_the_journal_leaves_a_usable_context() {
+    let rig = Rig::new();
+    if !permitted(&rig.home) {
+        return;
+    }
+    let mut strace = struck(&rig, None);
+    let whole = record(&mut rig.client());
+    assert_eq!(whole.len(), 4);
+    let rig = rig.crash();
+    strace.wait();
+    let writes = strace.output().lines().filter(|line| line.contains("pwrite64(")).count();
+    drop(rig);
+    let numbers: Vec<usize> = (1..=writes).collect();
+    for number in sample(&numbers, if all() { writes } else { 8 }, &mut Rng::new(11)) {
+        let rig = Rig::new();
+        let strace = struck(&rig, Some(number));
+        let rig = rig.crash();
+        drop(strace);
+        let mut client = rig.client();
+        // Read at once: whatever was open is closed before anything is shown.
+        let shown = client.shown("a");
+        assert_legal(&shown);
+        let texts: Vec<String> = shown.iter().map(|message| message.content.clone()).collect();
+        for (found, (_, said)) in texts.iter().zip(&whole) {
+            assert!(found == said || found.starts_with("interrupted"), "killed at write {number}: {texts:?}");
+        }
+        assert!(texts.len() <= whole.len(), "killed at write {number}: {texts:?}");
+        rig.server.anthropic().always(Answer::text(["I am here."]));
+        let answer = send(&mut client, "Are you?").unwrap_or_else(|e| panic!("killed at write {number}: {e}"));
+        // The script may have an answer left that nobody was given.
+        assert!(!answer.reply.is_empty(), "killed at write {number}");
+        assert_legal(&client.shown("a"));
+    }
 }

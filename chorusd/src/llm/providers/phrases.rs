@@ -81,7 +81,9 @@ pub fn hint(class: Class, provider: &str) -> Option<String> {
         Class::RateLimited => "try again in a moment, or use another model".into(),
         Class::Overloaded | Class::Server => "try again later, or use another model".into(),
         Class::SpendCap => "look at the provider's console: credit, budget or limit of the account".into(),
-        Class::ContextTooLong => "`chorusctl context clear --save` and begin anew, or choose a model that takes more".into(),
+        Class::ContextTooLong => {
+            "`chorusctl context clear --save` and begin anew, or choose a model that takes more".into()
+        }
         Class::NotFound => "`chorusctl models` lists what there is; `base_url` may be wrong too".into(),
         _ => return None,
     })
