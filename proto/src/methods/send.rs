@@ -64,15 +64,26 @@ pub enum Said {
     Text(String),
     Thinking(String),
     /// A tool is called.
-    Tool { id: String, name: String },
+    Tool {
+        id: String,
+        name: String,
+    },
     /// A tool has ended.
-    Result { id: String, name: String, is_error: bool },
+    Result {
+        id: String,
+        name: String,
+        is_error: bool,
+    },
     /// Something to tell the person: another try, a shorter window.
     Note(String),
     /// The turn begins: it was its turn, and the message is in the journal.
-    Started { turn_id: Uuid },
+    Started {
+        turn_id: Uuid,
+    },
     /// It waits for so many turns before it.
-    Queued { before: u64 },
+    Queued {
+        before: u64,
+    },
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
