@@ -1,6 +1,7 @@
 //! What every verb needs: the options, the output, and a connection once it asks for one.
 
 use std::cell::OnceCell;
+use std::time::Instant;
 
 use chorus_proto::paths::{self, Places};
 use chorus_proto::{CallError, Client, Method};
@@ -21,6 +22,28 @@ pub struct App {
     pub notes: Notes,
     places: OnceCell<Places>,
     client: Option<Client>,
+    /// The agent that all that follows is about, whatever is chosen elsewhere meanwhile.
+    held: Option<String>,
+}
+
+/// Why a call that was listened to ended without a result.
+#[derive(Debug)]
+pub enum Unanswered {
+    Call(CallError),
+    /// What it said could not be shown.
+    Unshown(Failure),
+}
+
+impl From<CallError> for Unanswered {
+    fn from(error: CallError) -> Self {
+        Self::Call(error)
+    }
+}
+
+impl From<Failure> for Unanswered {
+    fn from(failure: Failure) -> Self {
+        Self::Unshown(failure)
+    }
 }
 
 impl App {
@@ -29,7 +52,7 @@ impl App {
     pub fn new(global: Global) -> Self {
         let out = Out::new(global.shape(), global.color, global.quiet);
         let notes = Notes::new(global.color);
-        Self { global, out, notes, places: OnceCell::new(), client: None }
+        Self { global, out, notes, places: OnceCell::new(), client: None, held: None }
     }
 
     /// Where this instance lives.
@@ -49,7 +72,12 @@ impl App {
     /// The agent that is meant, where anything here says so; else the daemon decides.
     #[must_use]
     pub fn agent(&self) -> Option<String> {
-        select::agent(self)
+        self.held.clone().or_else(|| select::agent(self))
+    }
+
+    /// Stays with the agent of that name.
+    pub fn hold(&mut self, agent: String) {
+        self.held = Some(agent);
     }
 
     /// The connection; a daemon is started where none runs.
@@ -57,18 +85,26 @@ impl App {
     /// # Errors
     /// [`Failure`] where none can be reached.
     pub fn client(&mut self) -> Result<&mut Client, Failure> {
+        let client = self.take_client()?;
+        Ok(self.client.insert(client))
+    }
+
+    fn take_client(&mut self) -> Result<Client, Failure> {
         match self.client.take() {
-            Some(client) => Ok(self.client.insert(client)),
-            None => {
-                let client = connect::connect(self.places()?, &self.global)?;
-                Ok(self.client.insert(client))
-            }
+            Some(client) => Ok(client),
+            None => connect::connect(self.places()?, &self.global),
         }
     }
 
     /// Takes over a connection that was made.
     pub fn connected(&mut self, client: Client) {
         self.client = Some(client);
+    }
+
+    /// Whether there is a connection.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.client.is_some()
     }
 
     /// Closes the connection.
@@ -82,6 +118,32 @@ impl App {
     /// [`Failure`]: no connection, or what the daemon says.
     pub fn call_raw<M: Method>(&mut self, params: &(impl Serialize + ?Sized)) -> Result<Box<RawValue>, Failure> {
         Ok(self.client()?.call_raw(M::NAME, params, &mut |_| ())?)
+    }
+
+    /// Calls `M` and returns its result as it came; `on_progress` hears what comes before it, and may write. `--timeout` is
+    /// how long all of it may take. A connection that broke is closed.
+    ///
+    /// # Errors
+    /// [`Unanswered`].
+    pub fn call_streaming<M: Method>(
+        &mut self,
+        params: &M::Params,
+        on_progress: &mut dyn FnMut(&mut Out, &RawValue) -> Result<(), Failure>,
+    ) -> Result<Box<RawValue>, Unanswered> {
+        let mut client = self.take_client()?;
+        let timeout = self.global.timeout;
+        client.set_deadline(timeout.map(|timeout| Instant::now() + timeout));
+        let out = &mut self.out;
+        let answer = client.call_streaming(M::NAME, params, &mut |said: &RawValue| {
+            on_progress(out, said).map_err(Unanswered::Unshown)
+        });
+        client.set_deadline(None);
+        // Of one that gave up listening, the rest would come before the next answer.
+        if matches!(answer, Ok(_) | Err(Unanswered::Call(CallError::Rpc(_)))) {
+            let _ = client.set_timeout(timeout);
+            self.client = Some(client);
+        }
+        answer
     }
 
     /// Calls `M`.

@@ -13,6 +13,7 @@ use crate::cli;
 mod names;
 
 use names::Names;
+pub use names::sessions_of;
 
 /// Set by the scripts that `chorusctl completions` prints, to the name of the shell.
 pub const VARIABLE: &str = "CHORUSCTL_COMPLETE";

@@ -114,6 +114,12 @@ impl Failure {
         }
     }
 
+    /// Whether nobody reads standard output any more.
+    #[must_use]
+    pub fn is_of_stdout(&self) -> bool {
+        matches!(*self.0, Reason::StdoutClosed)
+    }
+
     /// Prints `error:` and `hint:`.
     pub fn tell(&self, notes: Notes) {
         if let Reason::Said { what, hint, .. } = &*self.0 {

@@ -2,11 +2,11 @@
 
 use std::io;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use interprocess::local_socket::traits::Stream as _;
 use interprocess::local_socket::{GenericFilePath, Stream, ToFsName as _};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::error::RpcError;
@@ -62,6 +62,7 @@ impl From<serde_json::Error> for CallError {
 pub struct Client {
     stream: Stream,
     next_id: u64,
+    deadline: Option<Instant>,
     body: Vec<u8>,
 }
 
@@ -72,7 +73,7 @@ impl Client {
     /// [`io::ErrorKind::NotFound`] or [`io::ErrorKind::ConnectionRefused`] where no daemon listens.
     pub fn connect(path: &Path) -> io::Result<Self> {
         let stream = Stream::connect(path.to_fs_name::<GenericFilePath>()?)?;
-        Ok(Self { stream, next_id: 1, body: Vec::new() })
+        Ok(Self { stream, next_id: 1, deadline: None, body: Vec::new() })
     }
 
     /// Longest wait for bytes of an answer; `None` waits for ever. A wait that runs out is
@@ -85,13 +86,19 @@ impl Client {
         self.stream.set_send_timeout(timeout)
     }
 
+    /// When every answer has to be there, however much comes before it; `None`: no such limit. What runs out is
+    /// [`io::ErrorKind::WouldBlock`] or [`io::ErrorKind::TimedOut`].
+    pub fn set_deadline(&mut self, deadline: Option<Instant>) {
+        self.deadline = deadline;
+    }
+
     /// Waits for the next notification: its method and its `params`.
     ///
     /// # Errors
     /// [`CallError::Io`] with [`io::ErrorKind::UnexpectedEof`] when the daemon goes away.
     pub fn next_notification(&mut self) -> Result<(String, Box<RawValue>), CallError> {
         loop {
-            if !frame::read(&mut &self.stream, &mut self.body, MAX_FRAME)? {
+            if !self.read()? {
                 return Err(CallError::Io(io::ErrorKind::UnexpectedEof.into()));
             }
             let incoming: Incoming<'_> = serde_json::from_slice(&self.body)?;
@@ -120,40 +127,92 @@ impl Client {
         params: &P,
         on_progress: &mut dyn FnMut(Progress),
     ) -> Result<Box<RawValue>, CallError> {
-        let id = self.next_id;
-        self.next_id += 1;
-        let request = serde_json::to_vec(&RequestOut { jsonrpc: VERSION, id, method, params })?;
-        // A daemon that takes no more connections says so and closes, perhaps before anything was written here.
-        let unsent = match frame::write(&mut &self.stream, &request, MAX_FRAME) {
-            Ok(()) => None,
-            Err(e) if matches!(e.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => Some(e),
-            Err(e) => return Err(e.into()),
-        };
-        loop {
-            match (frame::read(&mut &self.stream, &mut self.body, MAX_FRAME), unsent.is_some()) {
-                (Ok(true), _) => {}
-                (_, true) => return Err(unsent.unwrap_or_else(|| io::ErrorKind::BrokenPipe.into()).into()),
-                (Ok(false), false) => return Err(CallError::Io(io::ErrorKind::UnexpectedEof.into())),
-                (Err(e), false) => return Err(e.into()),
+        self.call_streaming(method, params, &mut |params: &RawValue| {
+            if let Ok(progress) = serde_json::from_str(params.get()) {
+                on_progress(progress);
             }
-            let incoming: Incoming<'_> = serde_json::from_slice(&self.body)?;
+            Ok(())
+        })
+    }
+
+    /// Calls `method` and returns its result as it came; `on_progress` is given the `params` of each `progress` notification
+    /// of this request. An error of it ends the wait, not what the daemon does.
+    ///
+    /// # Errors
+    /// [`CallError`], or that of `on_progress`.
+    pub fn call_streaming<P: Serialize + ?Sized, E: From<CallError>>(
+        &mut self,
+        method: &str,
+        params: &P,
+        on_progress: &mut dyn FnMut(&RawValue) -> Result<(), E>,
+    ) -> Result<Box<RawValue>, E> {
+        let id = self.next_id;
+        let unsent = self.request(method, params)?;
+        loop {
+            self.answer(unsent)?;
+            let incoming: Incoming<'_> = serde_json::from_slice(&self.body).map_err(CallError::from)?;
             if incoming.method.as_deref() == Some("progress") {
-                if let Some(Ok(progress)) = incoming.params.map(|p| serde_json::from_str(p.get())) {
-                    on_progress(progress);
+                if let Some(params) = incoming.params.filter(|params| is_of(id, params)) {
+                    on_progress(params)?;
                 }
                 continue;
             }
             // An error without an id concerns the connection, so it is ours.
             if let Some(error) = incoming.error {
                 if incoming.id.is_none_or(|answered| answered == id) {
-                    return Err(CallError::Rpc(error));
+                    return Err(CallError::Rpc(error).into());
                 }
             } else if incoming.id == Some(id) {
                 let result = incoming.result.map_or("null", RawValue::get);
-                return Ok(RawValue::from_string(result.to_owned())?);
+                return Ok(RawValue::from_string(result.to_owned()).map_err(CallError::from)?);
             }
         }
     }
+
+    /// Sends a request. A daemon that takes no more connections says so and closes, perhaps before anything was written here:
+    /// then it is told why nothing could be, and there may be an answer all the same.
+    fn request<P: Serialize + ?Sized>(&mut self, method: &str, params: &P) -> Result<Option<io::ErrorKind>, CallError> {
+        let id = self.next_id;
+        self.next_id += 1;
+        let request = serde_json::to_vec(&RequestOut { jsonrpc: VERSION, id, method, params })?;
+        match frame::write(&mut &self.stream, &request, MAX_FRAME) {
+            Ok(()) => Ok(None),
+            Err(e) if matches!(e.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => {
+                Ok(Some(e.kind()))
+            }
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Reads the next frame.
+    fn answer(&mut self, unsent: Option<io::ErrorKind>) -> Result<(), CallError> {
+        match (self.read(), unsent) {
+            (Ok(true), _) => Ok(()),
+            (_, Some(why)) => Err(io::Error::from(why).into()),
+            (Ok(false), None) => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            (Err(e), None) => Err(e.into()),
+        }
+    }
+
+    fn read(&mut self) -> io::Result<bool> {
+        if let Some(deadline) = self.deadline {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            self.stream.set_recv_timeout(Some(left))?;
+        }
+        frame::read(&mut &self.stream, &mut self.body, MAX_FRAME)
+    }
+}
+
+/// Whether the `params` of a notification name the request `id`.
+fn is_of(id: u64, params: &RawValue) -> bool {
+    #[derive(Deserialize)]
+    struct Of {
+        id: u64,
+    }
+    serde_json::from_str::<Of>(params.get()).is_ok_and(|of| of.id == id)
 }
 
 #[cfg(all(test, unix))]

@@ -1,16 +1,16 @@
 //! The bytes in `golden/v1/` must load for ever, and come out as the very bytes they were.
 //!
 //! One file is one frame body on one line: `<method>.request.json` and `<method>.result.json`, with a word before
-//! `.json` where a method has several. `message.*`, `session.header.*`, `error.*` and `progress.json` hold the parts
-//! that have no method of their own, `frame.bin` a whole frame.
+//! `.json` where a method has several. `message.*`, `session.header.*`, `error.*`, `event.*`, `progress.json` and
+//! `send.progress.*` hold the parts that have no method of their own, `frame.bin` a whole frame.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use chorus_proto::methods::{agent, context, daemon, doctor, events, export, import, models, session, trash};
+use chorus_proto::methods::{agent, context, daemon, doctor, events, export, import, models, send, session, trash};
 use chorus_proto::rpc::{Incoming, Progress, Request, RequestOut, VERSION};
-use chorus_proto::{ErrorKind, Message, Method, NewMessage, RpcError, SessionHeader, frame};
+use chorus_proto::{ErrorKind, Event, Message, Method, NewMessage, RpcError, SessionHeader, frame};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -64,6 +64,8 @@ fn methods() -> Vec<Entry> {
         entry::<import::Commit>(),
         entry::<models::List>(),
         entry::<models::Validate>(),
+        entry::<send::Send>(),
+        entry::<send::Cancel>(),
     ]
 }
 
@@ -158,6 +160,26 @@ fn progress_comes_out_the_same() {
 }
 
 #[test]
+fn an_event_comes_out_the_same() {
+    for (name, text) in files("event.") {
+        let read: Incoming<'_> = serde_json::from_str(&text).expect("a notification");
+        let params = again::<Event>(read.params.expect("params").get());
+        assert_eq!(format!(r#"{{"jsonrpc":"2.0","method":"event","params":{params}}}"#), text, "{name}");
+    }
+}
+
+#[test]
+fn pieces_of_a_turn_come_out_the_same_and_newer_ones_can_be_told() {
+    for (name, text) in files("send.progress.") {
+        let read: Incoming<'_> = serde_json::from_str(&text).expect("a notification");
+        let params = again::<send::Progress>(read.params.expect("params").get());
+        assert_eq!(read.method.as_deref(), Some("progress"));
+        assert_eq!(format!(r#"{{"jsonrpc":"2.0","method":"progress","params":{params}}}"#), text, "{name}");
+    }
+    assert!(serde_json::from_str::<send::Progress>(r#"{"id":93,"invented_later":{"a":1}}"#).is_err());
+}
+
+#[test]
 fn errors_come_out_the_same() {
     for (name, text) in files("error.") {
         if name == "error.kinds.json" {
@@ -211,7 +233,9 @@ fn every_method_is_listed() {
 
 #[test]
 fn no_file_is_a_stray() {
-    let mut prefixes = vec!["message.".to_owned(), "session.header.".into(), "error.".into(), "progress.json".into()];
+    let mut prefixes = ["message.", "session.header.", "error.", "event.", "progress.json", "send.progress."]
+        .map(String::from)
+        .to_vec();
     prefixes.extend(methods().iter().flat_map(|m| [format!("{}.request.", m.name), format!("{}.result.", m.name)]));
     for name in names() {
         let known = prefixes.iter().any(|prefix| name.starts_with(prefix.as_str())) && name.ends_with(".json");

@@ -1,7 +1,7 @@
 //! The JSON Schema of the protocol, generated from the wire types.
 
 use chorus_proto::event::{Event, Lagged};
-use chorus_proto::methods::{agent, context, daemon, doctor, events, export, import, models, session, trash};
+use chorus_proto::methods::{agent, context, daemon, doctor, events, export, import, models, send, session, trash};
 use chorus_proto::rpc::Progress;
 use chorus_proto::{Message, Method, PROTOCOL, RpcError, SessionHeader};
 use schemars::generate::SchemaSettings;
@@ -25,7 +25,7 @@ impl Collector {
     }
 }
 
-/// `{protocol, methods: {"context.append": {params, result}, …}, error, progress, message, session_header, $defs}`.
+/// `{protocol, methods: {"context.append": {params, result}, …}, error, progress, send_progress, message, session_header, $defs}`.
 ///
 /// # Panics
 /// Where one name would stand for two shapes.
@@ -72,8 +72,11 @@ pub fn document() -> Value {
     all.add::<import::Commit>();
     all.add::<models::List>();
     all.add::<models::Validate>();
+    all.add::<send::Send>();
+    all.add::<send::Cancel>();
     let error = RpcError::json_schema(&mut all.answers);
     let progress = Progress::json_schema(&mut all.answers);
+    let said = send::Progress::json_schema(&mut all.answers);
     let event = Event::json_schema(&mut all.answers);
     let lagged = Lagged::json_schema(&mut all.answers);
     let message = Message::json_schema(&mut all.answers);
@@ -91,6 +94,7 @@ pub fn document() -> Value {
         "methods": all.methods,
         "error": error,
         "progress": progress,
+        "send_progress": said,
         "event": event,
         "lagged": lagged,
         "message": message,

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
+use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::{Arc, Mutex};
 
@@ -29,26 +30,81 @@ impl From<Value> for Answer {
 /// # Panics
 /// Where there can be no socket.
 pub fn scripted(home: &Home, answer: impl FnMut(&str, &Value) -> Answer + Send + 'static) {
+    let answer = Mutex::new(answer);
+    played(home, move |mut asked| {
+        let answer = (answer.lock().expect("no answer panicked"))(&asked.method, &asked.params);
+        asked.result(answer.result);
+        for (method, params) in answer.then {
+            asked.notify(method, params);
+        }
+        if answer.gone {
+            asked.hang_up();
+        }
+    });
+}
+
+/// A request, and the connection it came by.
+#[derive(Debug)]
+pub struct Asked<'a> {
+    pub method: String,
+    pub params: Value,
+    id: Value,
+    stream: &'a mut UnixStream,
+}
+
+/// Listens where the daemon of `home` would, until that is taken away. `play` has each request as it comes: those of one connection
+/// one after the other, those of several at once, so that one may wait for another.
+///
+/// # Panics
+/// Where there can be no socket.
+pub fn played(home: &Home, play: impl Fn(Asked<'_>) + Send + Sync + 'static) {
     fs::create_dir_all(home.socket().parent().expect("a directory")).expect("run/");
     let listener = UnixListener::bind(home.socket()).expect("a socket");
-    let answer = Arc::new(Mutex::new(answer));
+    let play = Arc::new(play);
     let serve = move |mut stream: UnixStream| {
-        let answer = answer.clone();
+        let play = play.clone();
         std::thread::spawn(move || {
-            while let Some(request) = receive(&mut stream) {
-                let method = request["method"].as_str().expect("a method");
-                let answer = (answer.lock().expect("no answer panicked"))(method, &request["params"]);
-                send(&mut stream, &json!({"jsonrpc": "2.0", "id": request["id"], "result": answer.result}));
-                for (method, params) in answer.then {
-                    send(&mut stream, &json!({"jsonrpc": "2.0", "method": method, "params": params}));
-                }
-                if answer.gone {
-                    break;
-                }
+            while let Some(mut request) = receive(&mut stream) {
+                let method = request["method"].as_str().expect("a method").to_owned();
+                let (params, id) = (request["params"].take(), request["id"].take());
+                play(Asked { method, params, id, stream: &mut stream });
             }
         })
     };
     std::thread::spawn(move || listener.incoming().map_while(Result::ok).map(serve).for_each(drop));
+}
+
+impl Asked<'_> {
+    /// Says how far it has come, in the form of `send`.
+    ///
+    /// # Panics
+    /// Where `said` is no object.
+    pub fn said(&mut self, mut said: Value) {
+        said.as_object_mut().expect("an object").insert("id".into(), self.id.clone());
+        self.notify("progress", said);
+    }
+
+    /// Sends a notification.
+    pub fn notify(&mut self, method: &str, params: Value) {
+        send(self.stream, &json!({"jsonrpc": "2.0", "method": method, "params": params}));
+    }
+
+    /// Answers it.
+    pub fn result(&mut self, result: Value) {
+        send(self.stream, &json!({"jsonrpc": "2.0", "id": self.id, "result": result}));
+    }
+
+    /// Refuses it.
+    pub fn error(&mut self, kind: &str, message: &str, hint: &str) {
+        let error = json!({"code": -32000, "message": message, "data": {"kind": kind, "hint": hint}});
+        send(self.stream, &json!({"jsonrpc": "2.0", "id": self.id, "error": error}));
+    }
+
+    /// Closes the connection.
+    pub fn hang_up(self) {
+        // Whoever asked may have gone.
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
 }
 
 fn receive(stream: &mut UnixStream) -> Option<Value> {

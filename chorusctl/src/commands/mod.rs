@@ -6,14 +6,17 @@ use crate::app::App;
 use crate::error::Failure;
 
 pub mod agent;
+pub mod chat;
 pub mod completions;
 pub mod context;
 pub mod daemon;
 pub mod describe;
 pub mod doctor;
 pub mod events;
+pub mod given;
 pub mod man;
 pub mod models;
+pub mod send;
 pub mod session;
 pub mod status;
 pub mod tour;
@@ -26,6 +29,10 @@ pub mod trash;
 pub enum Command {
     /// Make, list, choose and configure agents
     Agent(agent::Args),
+    /// Send a message to an agent's model, and print the reply as it comes
+    Send(send::Args),
+    /// Talk with an agent's model
+    Chat(chat::Args),
     /// Work with an agent's live conversation
     Context(context::Args),
     /// Look at saved conversations, take them out, and bring others along
@@ -57,6 +64,8 @@ pub enum Command {
 pub fn run(command: Command, app: &mut App) -> Result<(), Failure> {
     match command {
         Command::Agent(args) => agent::run(args, app),
+        Command::Send(args) => send::run(args, app),
+        Command::Chat(args) => chat::run(&args, app),
         Command::Context(args) => context::run(args, app),
         Command::Session(args) => session::run(args, app),
         Command::Models(args) => models::run(args, app),

@@ -18,6 +18,14 @@ pub struct Args {
     agent: Option<String>,
 }
 
+impl Args {
+    /// Only `agent`, where one is named.
+    #[must_use]
+    pub fn of(agent: Option<String>) -> Self {
+        Self { agent }
+    }
+}
+
 /// Shows them.
 ///
 /// # Errors

@@ -1,6 +1,7 @@
 //! Names that the daemon knows: asked briefly, silent where it does not answer, and no daemon is started for it.
 
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -49,16 +50,24 @@ fn agents() -> Vec<CompletionCandidate> {
 
 /// The newest sessions of the agent that is meant.
 fn sessions() -> Vec<CompletionCandidate> {
-    ask(|client, agent| {
-        let params = HistoryParams { agent, limit: Some(MOST), ..Default::default() };
-        let sessions = client.call::<History>(&params).ok()?.sessions;
-        let named = sessions.into_iter().filter(|session| plain(&session.header.session_id)).map(|session| {
-            let header = session.header;
-            let about = describe::subject(header.description.as_deref(), header.summary.as_deref());
-            (header.session_id, about)
-        });
-        Some(named.chain([("latest".to_owned(), "the newest one".to_owned())]).collect())
-    })
+    ask(newest)
+}
+
+/// The newest sessions of `agent`, and what they are about; none where the daemon at `socket` does not answer soon.
+#[must_use]
+pub fn sessions_of(socket: &Path, agent: &str) -> Named {
+    ask_at(socket.to_owned(), Some(agent.to_owned()), Instant::now(), newest)
+}
+
+fn newest(client: &mut Client, agent: Option<String>) -> Option<Named> {
+    let params = HistoryParams { agent, limit: Some(MOST), ..Default::default() };
+    let sessions = client.call::<History>(&params).ok()?.sessions;
+    let named = sessions.into_iter().filter(|session| plain(&session.header.session_id)).map(|session| {
+        let header = session.header;
+        let about = describe::subject(header.description.as_deref(), header.summary.as_deref());
+        (header.session_id, about)
+    });
+    Some(named.chain([("latest".to_owned(), "the newest one".to_owned())]).collect())
 }
 
 /// Aliases, then every model that was found.
@@ -77,26 +86,31 @@ fn plain(name: &str) -> bool {
 }
 
 /// A name, and what it is.
-type Named = Vec<(String, String)>;
+pub type Named = Vec<(String, String)>;
+type Question = fn(&mut Client, Option<String>) -> Option<Named>;
 
-/// Asks in a thread of its own: connecting to a daemon that hangs may take for ever.
-fn ask(question: fn(&mut Client, Option<String>) -> Option<Named>) -> Vec<CompletionCandidate> {
+/// Asks for what completes the words typed so far.
+fn ask(question: Question) -> Vec<CompletionCandidate> {
     let asked = Instant::now();
     let app = App::new(typed(std::env::args_os()));
     let Ok(places) = app.places() else { return Vec::new() };
-    let (socket, agent) = (places.socket.clone(), app.agent());
-    let (answer, answered) = mpsc::sync_channel(1);
-    std::thread::spawn(move || {
-        let names = Client::connect(&socket).ok().and_then(|mut client| question(&mut client, agent));
-        let _ = answer.send(names.unwrap_or_default());
-    });
-    let names = answered.recv_timeout(PATIENCE.saturating_sub(asked.elapsed())).unwrap_or_default();
+    let names = ask_at(places.socket.clone(), app.agent(), asked, question);
     let candidate = |(index, (name, about)): (usize, (String, String))| {
         let about = Some(about).filter(|about| !about.is_empty()).map(|about| safe::one_line(&about).into());
         // The newest first: not in alphabetical order.
         CompletionCandidate::new(name).help(about).display_order(Some(index))
     };
     names.into_iter().enumerate().map(candidate).collect()
+}
+
+/// Asks in a thread of its own: connecting to a daemon that hangs may take for ever.
+fn ask_at(socket: PathBuf, agent: Option<String>, asked: Instant, question: Question) -> Named {
+    let (answer, answered) = mpsc::sync_channel(1);
+    std::thread::spawn(move || {
+        let names = Client::connect(&socket).ok().and_then(|mut client| question(&mut client, agent));
+        let _ = answer.send(names.unwrap_or_default());
+    });
+    answered.recv_timeout(PATIENCE.saturating_sub(asked.elapsed())).unwrap_or_default()
 }
 
 /// The options among the words typed so far that say where to ask.

@@ -24,6 +24,20 @@ impl Notes {
         let _ = writeln!(io::stderr().lock(), "{}", safe::clean(text));
     }
 
+    /// A line in `style`.
+    pub fn styled(self, style: Style, text: &str) {
+        let mut stderr = io::stderr().lock();
+        let paint = Paint { on: self.color.decide(stderr.is_terminal()) };
+        let _ = writeln!(stderr, "{}", paint.paint(style, &safe::clean(text)));
+    }
+
+    /// A part of a line, in `style`.
+    pub fn part(self, style: Style, text: &str) {
+        let mut stderr = io::stderr().lock();
+        let paint = Paint { on: self.color.decide(stderr.is_terminal()) };
+        let _ = write!(stderr, "{}", paint.paint(style, &safe::clean(text))).and_then(|()| stderr.flush());
+    }
+
     /// `error: what`.
     pub fn error(self, what: &str) {
         self.labelled(Style::Bad, "error:", what);

@@ -74,6 +74,12 @@ impl Out {
         self.width
     }
 
+    /// True where the output goes to a terminal.
+    #[must_use]
+    pub fn terminal(&self) -> bool {
+        self.terminal
+    }
+
     /// True where only errors are to be told.
     #[must_use]
     pub fn quiet(&self) -> bool {

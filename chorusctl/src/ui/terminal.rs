@@ -43,6 +43,18 @@ pub fn columns(terminal: impl AsFd) -> usize {
         .max(20)
 }
 
+/// True where standard error is seen.
+#[must_use]
+pub fn errors_shown() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// True where somebody types and reads.
+#[must_use]
+pub fn talks() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
 /// True where a question can be asked and answered.
 #[must_use]
 pub fn interactive() -> bool {

@@ -1,9 +1,6 @@
 //! `chorusctl context append`.
 
-use std::io::{self, IsTerminal as _, Read as _};
-
 use chorus_proto::error::exit;
-use chorus_proto::frame::MAX_FRAME;
 use chorus_proto::methods::context::Append;
 use chorus_proto::{NewMessage, Role};
 use clap::ValueEnum;
@@ -11,7 +8,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::app::App;
-use crate::error::{Failure, plain};
+use crate::commands::given;
+use crate::error::Failure;
 use crate::ui::words::count;
 
 /// Add messages without calling a model
@@ -75,12 +73,7 @@ struct Params<'a> {
 /// # Errors
 /// Why nothing was added.
 pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
-    let text = match args.text.filter(|text| text != "-") {
-        Some(text) if looks_like_an_option(&text) => {
-            return Err(Failure::usage(format!("unexpected option {text}")).hint(format!(
-                "chorusctl context append --help; to append just this: chorusctl context append -- {text}"
-            )));
-        }
+    let text = match given::argument(args.text, "context append", "append")? {
         Some(text) => text,
         None => standard_input()?,
     };
@@ -97,32 +90,13 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     })
 }
 
-/// `- an item` is a message, `--jsnol` a slip; what stands behind `--` is what it is.
-fn looks_like_an_option(text: &str) -> bool {
-    text.starts_with('-') && !text.contains(char::is_whitespace) && !std::env::args_os().any(|arg| arg == "--")
-}
-
 fn standard_input() -> Result<String, Failure> {
-    let mut stdin = io::stdin().lock();
-    if stdin.is_terminal() {
-        // Somebody sits there: say what is awaited instead of looking stuck.
-        crate::ui::Notes::new(Default::default()).line("type the message, then press Ctrl-D");
-    }
-    let mut bytes = Vec::new();
-    let read = stdin.by_ref().take(MAX_FRAME as u64 + 1).read_to_end(&mut bytes);
-    read.map_err(|error| Failure::failed(format!("failed to read standard input: {}", plain(&error))))?;
-    if bytes.len() > MAX_FRAME {
-        return Err(Failure::usage("standard input is longer than 16 MiB, the most that one request holds")
-            .hint("add it in parts; whole transcripts go through: chorusctl session import FILE"));
-    }
-    if bytes.is_empty() {
+    let text = given::standard_input()?;
+    if text.is_empty() {
         return Err(Failure::new(exit::NOTHING_TO_DO, "standard input is empty: nothing to append")
             .hint("chorusctl context append TEXT"));
     }
-    String::from_utf8(bytes).map_err(|error| {
-        Failure::usage(format!("standard input is not UTF-8 (byte {})", error.utf8_error().valid_up_to() + 1))
-            .hint("transcripts in other encodings go through: chorusctl session import FILE")
-    })
+    Ok(text)
 }
 
 /// One message a line; empty lines are passed over.

@@ -21,7 +21,7 @@ const MOST: u64 = 1_000;
 /// List saved conversations, newest first
 ///
 /// Wherever a session is asked for, the numbers shown here will do until the next `history`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub struct Args {
     /// Whose sessions
     #[arg(value_name = "AGENT", id = "whose")]

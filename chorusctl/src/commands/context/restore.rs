@@ -23,6 +23,14 @@ pub struct Args {
     discard: bool,
 }
 
+impl Args {
+    /// All of a session.
+    #[must_use]
+    pub fn of(session: String) -> Self {
+        Self { session, at: None, discard: false }
+    }
+}
+
 /// Restores it.
 ///
 /// # Errors

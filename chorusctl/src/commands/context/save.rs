@@ -30,6 +30,14 @@ pub struct Args {
     no_wait: bool,
 }
 
+impl Args {
+    /// A plain save.
+    #[must_use]
+    pub fn of(description: Option<String>) -> Self {
+        Self { description, clear: false, tag: Vec::new(), no_wait: false }
+    }
+}
+
 /// Saves it.
 ///
 /// # Errors

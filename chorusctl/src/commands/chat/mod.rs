@@ -1,0 +1,49 @@
+//! `chorusctl chat`.
+
+use crate::app::App;
+use crate::commands::send::cancel::Interrupts;
+use crate::error::Failure;
+use crate::ui::out::Format;
+use crate::ui::terminal;
+
+mod editor;
+mod history;
+mod lines;
+mod opening;
+mod slash;
+mod talk;
+
+/// Talk with an agent's model
+///
+/// It goes on with the live conversation. A line is a message; one that ends in `\` goes on in the next, and what is pasted
+/// is one message however many lines it has. Ctrl-C cancels the turn that runs, or clears the line; Ctrl-D leaves.
+/// Lines that begin with `/` are commands: `/help` lists them. With a space before it such a line is a message.
+///
+/// Where standard input is not a terminal, each of its lines is a message, and the first that fails ends it.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Begin a new conversation; what is not saved of the live one is saved first
+    #[arg(long)]
+    new: bool,
+    /// Show what the model thinks, too
+    #[arg(long)]
+    thinking: bool,
+}
+
+/// Talks.
+///
+/// # Errors
+/// Why it cannot go on.
+pub fn run(args: &Args, app: &mut App) -> Result<(), Failure> {
+    let person = terminal::talks() && app.out.format() == Format::Text;
+    let opened = opening::open(app, args.new, person)?;
+    app.out.flush()?;
+    // Whatever is chosen elsewhere meanwhile, this goes on with the agent it began with.
+    app.hold(opened.agent.clone());
+    let interrupts = Interrupts::watch(app, Some(opened.agent.clone()))?;
+    if person {
+        talk::run(app, &interrupts, opened, args.thinking)
+    } else {
+        lines::run(app, &interrupts, args.thinking)
+    }
+}

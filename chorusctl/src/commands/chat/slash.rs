@@ -1,0 +1,111 @@
+//! The commands of a conversation: the verbs of the command line, for the agent that is talked with.
+
+use super::opening;
+use crate::app::App;
+use crate::commands::{context, status};
+use crate::error::Failure;
+
+/// What a line that begins with `/` asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Command {
+    Save(Option<String>),
+    Restore(String),
+    History,
+    Status,
+    New,
+    Help,
+    Exit,
+}
+
+/// Their names as they are typed, what may follow, and what they do.
+pub const COMMANDS: [(&str, &str, &str); 7] = [
+    ("/save", "[DESCRIPTION]", "save the conversation; it goes on"),
+    ("/restore", "SESSION", "put a saved conversation back as the live one"),
+    ("/history", "", "list saved conversations"),
+    ("/status", "", "show the daemon and this agent"),
+    ("/new", "", "begin a new conversation; what is not saved is saved first"),
+    ("/help", "", "list these commands"),
+    ("/exit", "", "leave, as Ctrl-D does"),
+];
+
+/// Reads a line; `None` where it is a message.
+#[must_use]
+pub fn read(line: &str) -> Option<Result<Command, Failure>> {
+    let rest = line.strip_prefix('/')?;
+    let (name, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let argument = argument.trim();
+    let alone = |command: Command| if argument.is_empty() { Ok(command) } else { Err(too_much(name)) };
+    Some(match name {
+        "save" => Ok(Command::Save(Some(argument.to_owned()).filter(|argument| !argument.is_empty()))),
+        "restore" if argument.is_empty() => {
+            Err(Failure::usage("/restore wants a session").hint("/history shows them; /restore latest, or its number"))
+        }
+        "restore" => Ok(Command::Restore(argument.to_owned())),
+        "history" => alone(Command::History),
+        "status" => alone(Command::Status),
+        "new" => alone(Command::New),
+        "help" => alone(Command::Help),
+        "exit" => alone(Command::Exit),
+        _ => Err(Failure::usage(format!("no command /{name}"))
+            .hint("/help lists them; with a space before it the line is a message")),
+    })
+}
+
+fn too_much(name: &str) -> Failure {
+    Failure::usage(format!("nothing follows /{name}")).hint("with a space before it the line is a message")
+}
+
+/// Carries one out.
+///
+/// # Errors
+/// Why it did not succeed.
+pub fn run(app: &mut App, command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Save(description) => context::save::run(context::save::Args::of(description), app),
+        Command::Restore(session) => context::restore::run(context::restore::Args::of(session), app),
+        Command::History => context::history::run(context::history::Args::default(), app),
+        Command::Status => status::run(status::Args::of(app.agent()), app),
+        Command::New => {
+            opening::begin_anew(app)?;
+            app.notes.line("a new conversation");
+            Ok(())
+        }
+        Command::Help => COMMANDS.iter().try_for_each(|(name, argument, what)| {
+            let command = format!("{name} {argument}");
+            writeln!(app.out, "{command:<22}  {what}")
+        }),
+        Command::Exit => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(line: &str) -> Option<Command> {
+        read(line)?.ok()
+    }
+
+    #[test]
+    fn lines_with_a_slash_are_commands() {
+        assert_eq!(command("/save before  lunch "), Some(Command::Save(Some("before  lunch".into()))));
+        assert_eq!(command("/save"), Some(Command::Save(None)));
+        assert_eq!(command("/restore\t2"), Some(Command::Restore("2".into())));
+        assert_eq!(command("/exit"), Some(Command::Exit));
+    }
+
+    #[test]
+    fn every_command_that_is_listed_is_known() {
+        for (name, argument, _) in COMMANDS {
+            assert!(command(format!("{name} {argument}").trim()).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_slip_is_no_message_and_a_path_can_be_one() {
+        for slip in ["/", "/etc/hosts is wrong", "/sav", "/restore", "/new one", "/Exit"] {
+            assert!(read(slip).is_some_and(|read| read.is_err()), "{slip}");
+        }
+        assert!(read(" /etc/hosts is wrong").is_none() && read("and/or").is_none());
+    }
+}

@@ -1,0 +1,102 @@
+//! A conversation with a person at a terminal.
+
+use chorus_proto::methods::send::SendParams;
+use jiff::Timestamp;
+
+use super::editor::{Editor, Typed};
+use super::opening::{self, Opened};
+use super::slash;
+use crate::app::App;
+use crate::commands::send::cancel::Interrupts;
+use crate::commands::send::turn::{self, Ended, How};
+use crate::error::Failure;
+
+const GONE: &str = "what it had acknowledged is kept; go on, the next message connects again";
+
+/// Talks until the person leaves.
+///
+/// # Errors
+/// A terminal that is gone. What a turn or a command fails with is told, and the conversation goes on.
+pub fn run(app: &mut App, interrupts: &Interrupts, opened: Opened, thinking: bool) -> Result<(), Failure> {
+    let socket = app.places()?.socket.clone();
+    let mut editor = Editor::new(&opened.agent, socket, app.notes)?;
+    let mut talk = Talk { since: opened.since, how: How { stream: true, thinking, gone: GONE } };
+    loop {
+        let done = match interrupts.prompting(|| editor.next())? {
+            Typed::Ended => return Ok(()),
+            Typed::Cleared => Ok(()),
+            Typed::Text(text) if text.trim().is_empty() => Ok(()),
+            Typed::Text(text) => match slash::read(&text) {
+                None => talk.turn(app, interrupts, text),
+                Some(Ok(slash::Command::Exit)) => return Ok(()),
+                Some(Ok(command)) => talk.command(app, command),
+                Some(Err(failure)) => Err(failure),
+            },
+        };
+        let done = done.and(app.out.flush());
+        if let Err(failure) = done {
+            if failure.is_of_stdout() {
+                return Err(failure);
+            }
+            failure.tell(app.notes);
+        }
+    }
+}
+
+struct Talk {
+    /// When the context that was gone on with began.
+    since: Option<Timestamp>,
+    how: How,
+}
+
+impl Talk {
+    fn turn(&mut self, app: &mut App, interrupts: &Interrupts, text: String) -> Result<(), Failure> {
+        self.look(app)?;
+        let params = SendParams { agent: app.agent(), text, stream: true, ..SendParams::default() };
+        let ended = turn::run(app, interrupts, &params, self.how);
+        if matches!(ended, Ok(Ended::Cancelled)) {
+            app.notes.line(turn::CANCELLED);
+        }
+        self.keep_up(app);
+        ended?;
+        app.out.text("\n")
+    }
+
+    fn command(&mut self, app: &mut App, command: slash::Command) -> Result<(), Failure> {
+        let done = slash::run(app, command);
+        if done.is_err() {
+            // It may have been the connection that failed.
+            app.disconnect();
+        }
+        self.keep_up(app);
+        done
+    }
+
+    /// Connects where that is due, and says where the conversation is no longer the one that was gone on with: put away for
+    /// its idleness, cleared or replaced by another client.
+    fn look(&self, app: &mut App) -> Result<(), Failure> {
+        let since = match opening::now(app) {
+            Ok(since) => since,
+            Err(_) => {
+                app.disconnect();
+                opening::now(app)?
+            }
+        };
+        if self.since.is_some() && since != self.since {
+            app.notes.warning(match since {
+                None => "the conversation was put away meanwhile: this message begins another",
+                Some(_) => "the conversation was put away meanwhile: this message goes on with the one in its place",
+            });
+            app.notes.hint("/history shows where it is, /restore goes on with it");
+        }
+        Ok(())
+    }
+
+    /// What a turn or a command made of the context is no surprise.
+    fn keep_up(&mut self, app: &mut App) {
+        // Without a daemon nothing is known to have changed.
+        if let Some(since) = app.is_connected().then(|| opening::now(app)).and_then(Result::ok) {
+            self.since = since;
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Text that a command is given: as an argument, or on standard input.
+
+use std::io::{self, IsTerminal as _, Read as _};
+
+use chorus_proto::frame::MAX_FRAME;
+
+use crate::error::{Failure, plain};
+use crate::ui::Notes;
+
+/// The text of an argument; `None` where standard input is meant.
+///
+/// # Errors
+/// [`Failure`] where it looks like a slip.
+pub fn argument(text: Option<String>, command: &str, verb: &str) -> Result<Option<String>, Failure> {
+    match text.filter(|text| text != "-") {
+        Some(text) if looks_like_an_option(&text) => Err(Failure::usage(format!("unexpected option {text}"))
+            .hint(format!("chorusctl {command} --help; to {verb} just this: chorusctl {command} -- {text}"))),
+        text => Ok(text),
+    }
+}
+
+/// `- an item` is a message, `--jsnol` a slip; what stands behind `--` is what it is.
+fn looks_like_an_option(text: &str) -> bool {
+    text.starts_with('-') && !text.contains(char::is_whitespace) && !std::env::args_os().any(|arg| arg == "--")
+}
+
+/// What standard input holds, exactly as it comes.
+///
+/// # Errors
+/// [`Failure`] where it cannot be read, is too long, or is no text.
+pub fn standard_input() -> Result<String, Failure> {
+    let mut stdin = io::stdin().lock();
+    if stdin.is_terminal() {
+        // Somebody sits there: say what is awaited instead of looking stuck.
+        Notes::new(Default::default()).line("type the message, then press Ctrl-D");
+    }
+    let mut bytes = Vec::new();
+    let read = stdin.by_ref().take(MAX_FRAME as u64 + 1).read_to_end(&mut bytes);
+    read.map_err(|error| unreadable(&error))?;
+    if bytes.len() > MAX_FRAME {
+        return Err(Failure::usage("standard input is longer than 16 MiB, the most that one request holds")
+            .hint("add it in parts; whole transcripts go through: chorusctl session import FILE"));
+    }
+    String::from_utf8(bytes).map_err(|error| not_text(error.utf8_error().valid_up_to()))
+}
+
+/// Standard input cannot be read.
+#[must_use]
+pub fn unreadable(error: &io::Error) -> Failure {
+    Failure::failed(format!("failed to read standard input: {}", plain(error)))
+}
+
+/// Standard input holds something else than text after so many bytes.
+#[must_use]
+pub fn not_text(valid: usize) -> Failure {
+    Failure::usage(format!("standard input is not UTF-8 (byte {})", valid + 1))
+        .hint("transcripts in other encodings go through: chorusctl session import FILE")
+}

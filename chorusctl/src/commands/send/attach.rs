@@ -1,0 +1,80 @@
+//! Files that go along with a message.
+
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use chorus_proto::Attachment;
+use chorus_proto::frame::MAX_FRAME;
+
+use crate::error::Failure;
+
+/// What one message may hold, as a daemon takes it: it must fit into a frame again when it is shown.
+const MOST: usize = MAX_FRAME / 16 * 15;
+
+/// The files, in base64.
+///
+/// # Errors
+/// [`Failure`]: one that cannot be read, or all together are too long.
+pub fn read(paths: &[PathBuf]) -> Result<Vec<Attachment>, Failure> {
+    let mut left = MOST;
+    let mut files = Vec::new();
+    for path in paths {
+        let shown = path.display().to_string();
+        // A file that is too long, or never ends, is not read first.
+        let length = path.metadata().map_err(|error| Failure::file(&shown, &error))?.len();
+        let too_long = || {
+            Failure::usage(format!("{shown}: too long; all files of a message together have at most 11 MiB"))
+                .hint("put it where the agent can read it, and name it in the message")
+        };
+        if length > left as u64 {
+            return Err(too_long());
+        }
+        let bytes = std::fs::read(path).map_err(|error| Failure::file(&shown, &error))?;
+        let data = STANDARD.encode(&bytes);
+        left = left.checked_sub(data.len()).ok_or_else(too_long)?;
+        files.push(Attachment {
+            name: path.file_name().map_or(shown, |name| name.to_string_lossy().into_owned()),
+            media_type: Some(media_type(path, &bytes).to_owned()),
+            size: Some(bytes.len() as u64),
+            path: None,
+            url: None,
+            data: Some(data),
+        });
+    }
+    Ok(files)
+}
+
+/// What a file is, by the end of its name; of others, whether it is text.
+fn media_type(path: &Path, bytes: &[u8]) -> &'static str {
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+    match ending.as_deref().unwrap_or_default() {
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        "svg" => "image/svg+xml",
+        "pdf" => "application/pdf",
+        "json" => "application/json",
+        "csv" => "text/csv",
+        "htm" | "html" => "text/html",
+        "md" | "markdown" => "text/markdown",
+        "txt" | "log" => "text/plain",
+        _ if std::str::from_utf8(bytes).is_ok() => "text/plain",
+        _ => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_what_their_names_say() {
+        let kind = |name: &str, bytes: &[u8]| media_type(Path::new(name), bytes);
+        assert_eq!(kind("a.PNG", b""), "image/png");
+        assert_eq!(kind("b.tar.md", b"\xff"), "text/markdown");
+        assert_eq!(kind("main.rs", b"fn main() {}"), "text/plain");
+        assert_eq!(kind("noname", b"\xff\xfe"), "application/octet-stream");
+    }
+}

@@ -1,0 +1,144 @@
+//! `send.cancel`: Ctrl-C while a turn runs. It goes by a connection of its own, because the other one waits for the reply.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use chorus_proto::methods::send::{Cancel, CancelParams};
+use chorus_proto::{CallError, Client};
+use signal_hook::consts::SIGINT;
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::error::{Failure, plain};
+use crate::ui::Notes;
+
+/// Longer than this nobody waits for a cancel to be taken.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What Ctrl-C does now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Now {
+    /// Ends the program, as if nobody listened.
+    Leaves,
+    /// Nothing: the prompt reads it as a key, and a signal from elsewhere must not leave the terminal as the prompt has it.
+    Prompting,
+    /// Has the turn cancelled once it begins: before, it has no id.
+    Waiting,
+    WaitingCancelled,
+    /// Cancels this turn.
+    Running(Uuid),
+    Cancelled,
+}
+
+#[derive(Debug)]
+struct Shared {
+    now: Mutex<Now>,
+    socket: PathBuf,
+    agent: Option<String>,
+    notes: Notes,
+}
+
+/// Ctrl-C, from now to the end of the program.
+#[derive(Debug)]
+pub struct Interrupts(Arc<Shared>);
+
+impl Interrupts {
+    /// Listens for Ctrl-C; turns are those of `agent`.
+    ///
+    /// # Errors
+    /// [`Failure`] where the system does not let it.
+    pub fn watch(app: &App, agent: Option<String>) -> Result<Self, Failure> {
+        let failed = |error: io::Error| Failure::failed(format!("failed to listen for Ctrl-C: {}", plain(&error)));
+        let socket = app.places()?.socket.clone();
+        let shared = Arc::new(Shared { now: Mutex::new(Now::Leaves), socket, agent, notes: app.notes });
+        let (mut signals, told) = (Signals::new([SIGINT]).map_err(failed)?, shared.clone());
+        let listen = move || signals.forever().for_each(|_| told.interrupted());
+        thread::Builder::new().name("ctrl-c".into()).spawn(listen).map_err(failed)?;
+        Ok(Self(shared))
+    }
+
+    /// A turn was asked for.
+    pub fn asked(&self) {
+        self.0.set(Now::Waiting);
+    }
+
+    /// It begins.
+    pub fn started(&self, turn: Uuid) {
+        let mut now = self.0.now();
+        match *now {
+            Now::WaitingCancelled => {
+                *now = Now::Cancelled;
+                Shared::cancel(&self.0, turn);
+            }
+            Now::Waiting => *now = Now::Running(turn),
+            _ => {}
+        }
+    }
+
+    /// It has ended; whether somebody wanted it cancelled here.
+    pub fn ended(&self) -> bool {
+        let before = std::mem::replace(&mut *self.0.now(), Now::Leaves);
+        matches!(before, Now::Cancelled | Now::WaitingCancelled)
+    }
+
+    /// Carries `read` out, during which Ctrl-C is a key.
+    pub fn prompting<T>(&self, read: impl FnOnce() -> T) -> T {
+        self.0.set(Now::Prompting);
+        let read = read();
+        self.0.set(Now::Leaves);
+        read
+    }
+}
+
+impl Shared {
+    fn now(&self) -> MutexGuard<'_, Now> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, to: Now) {
+        *self.now() = to;
+    }
+
+    fn interrupted(self: &Arc<Self>) {
+        let mut now = self.now();
+        match *now {
+            Now::Prompting => {}
+            Now::Waiting => {
+                *now = Now::WaitingCancelled;
+                self.notes.line("\nit is cancelled when its turn comes; Ctrl-C again leaves it waiting");
+            }
+            Now::Running(turn) => {
+                *now = Now::Cancelled;
+                Self::cancel(self, turn);
+            }
+            Now::Leaves | Now::WaitingCancelled | Now::Cancelled => {
+                let _ = emulate_default_handler(SIGINT);
+            }
+        }
+    }
+
+    /// In a thread of its own: a daemon that hangs must not keep the next Ctrl-C from being heard.
+    fn cancel(self: &Arc<Self>, turn: Uuid) {
+        let shared = self.clone();
+        thread::spawn(move || {
+            if let Err(error) = shared.ask(turn) {
+                let what = Failure::from(error);
+                shared.notes.line("\nthe turn could not be cancelled; Ctrl-C again leaves it running");
+                what.tell(shared.notes);
+            }
+        });
+    }
+
+    fn ask(&self, turn: Uuid) -> Result<(), CallError> {
+        let mut client = Client::connect(&self.socket)?;
+        client.set_timeout(Some(PATIENCE))?;
+        // Where it has ended meanwhile the daemon says null, and its reply is on its way.
+        client.call::<Cancel>(&CancelParams { agent: self.agent.clone(), turn_id: Some(turn) })?;
+        Ok(())
+    }
+}

@@ -1,0 +1,69 @@
+//! `chorusctl send`.
+
+use std::path::PathBuf;
+
+use chorus_proto::methods::send::SendParams;
+
+use crate::app::App;
+use crate::commands::given;
+use crate::error::Failure;
+
+mod attach;
+pub mod cancel;
+pub mod speech;
+pub mod turn;
+
+use cancel::Interrupts;
+use turn::{Ended, How};
+
+/// Send a message to an agent's model, and print the reply as it comes
+///
+/// The message is TEXT, or what standard input holds, exactly as it comes. The model answers, and calls tools until it
+/// has nothing more to ask. Its text goes to standard output, everything else to standard error; with --json the
+/// result alone is printed, with --format jsonl one line a piece and the result last.
+///
+/// Ctrl-C cancels the turn: what came is kept. A second one leaves at once. A turn does not need chorusctl: where it
+/// ends otherwise the turn goes on, and `chorusctl context show` has the reply.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The message; `-` or nothing reads standard input
+    #[arg(value_name = "TEXT|-", allow_hyphen_values = true)]
+    text: Option<String>,
+    /// Send a file along, an image for example; may be given several times
+    #[arg(long, value_name = "FILE")]
+    attach: Vec<PathBuf>,
+    /// Name this message: the same key again does nothing and gives the first reply
+    #[arg(long)]
+    key: Option<String>,
+    /// Print the reply when it is whole
+    #[arg(long)]
+    no_stream: bool,
+    /// Show what the model thinks, too, on standard error
+    #[arg(long)]
+    thinking: bool,
+}
+
+/// Sends it.
+///
+/// # Errors
+/// Why there is no reply.
+pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    let text = match given::argument(args.text, "send", "send")? {
+        Some(text) => text,
+        None => given::standard_input()?,
+    };
+    if text.trim().is_empty() {
+        return Err(Failure::usage("the message is empty").hint("chorusctl send TEXT, or pipe it in"));
+    }
+    let attachments = attach::read(&args.attach)?;
+    // Streamed also where the reply is printed as a whole: what can be cancelled is told in the stream.
+    let params = SendParams { agent: app.agent(), text, key: args.key, attachments, stream: true };
+    // Until something was sent, Ctrl-C is nothing special.
+    app.client()?;
+    let interrupts = Interrupts::watch(app, params.agent.clone())?;
+    let how = How { stream: !args.no_stream, thinking: args.thinking, gone: turn::LOOK_AGAIN };
+    match turn::run(app, &interrupts, &params, how)? {
+        Ended::Answered => Ok(()),
+        Ended::Cancelled => Err(Failure::failed(turn::CANCELLED)),
+    }
+}
