@@ -5,9 +5,11 @@ use std::path::Path;
 
 use chorus_proto::Client;
 use chorus_proto::methods::context::{Clear, ClearParams};
+use chorus_proto::methods::send::{Send, SendParams};
 use chorus_proto::methods::session::{Delete, DeleteParams};
 use chorus_tests::chat::Chat as _;
 use chorus_tests::ctl::chorusctl;
+use chorus_tests::model_server::ModelServer;
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 
 use crate::home;
@@ -111,4 +113,20 @@ fn a_live_context_goes_on_and_is_named() {
     assert!(said.stderr.contains("live context of a"), "{}", said.stderr);
     assert_eq!(client.texts("a"), [SECRET]);
     chorusctl(&home, ["context", "clear", "--yes"]).ok();
+}
+
+#[test]
+fn the_answer_of_a_key_is_forgotten_with_it() {
+    let (server, home) = (ModelServer::start(), home());
+    let daemon = Daemon::start_with(&home, &server.config_toml());
+    let mut client = daemon.client();
+    client.init("a");
+    server.anthropic().say([SECRET]);
+    let params =
+        SendParams { agent: Some("a".into()), text: "Say it.".into(), key: Some("k".into()), ..Default::default() };
+    client.call::<Send>(&params).expect("a turn");
+    client.save("a", "A talk");
+    client.call::<Clear>(&ClearParams { agent: Some("a".into()), save: false }).expect("cleared");
+    chorusctl(&home, ["session", "purge", "latest", "--yes"]).ok();
+    forgotten(&home);
 }

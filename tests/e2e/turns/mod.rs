@@ -4,6 +4,7 @@
 mod cancel;
 mod crash;
 mod errors;
+mod idle;
 mod keys;
 mod queue;
 mod stop;
@@ -74,7 +75,7 @@ impl Rig {
     }
 
     /// Waits until an event of this kind was told `count` times.
-    fn wait_for(&self, kind: EventType, count: usize) -> Vec<chorus_proto::Event> {
+    fn wait_for(&self, kind: EventType, count: usize) -> Vec<Event> {
         let mut client = self.client();
         let all = |client: &mut Client| -> Vec<_> {
             events(client, 0).into_iter().filter(|event| event.kind == kind).collect()

@@ -1,6 +1,7 @@
 //! The state machine, event by event.
 
 mod changes;
+mod turns;
 
 use core::time::Duration;
 use std::sync::Arc;

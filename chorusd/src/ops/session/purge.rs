@@ -46,6 +46,8 @@ pub async fn purge(ops: &Arc<Ops>, params: PurgeParams) -> Result<PurgeResult> {
     };
     remove_copies(ops, result.id).await?;
     ops.store.journal.forget_events_of(result.id).await?;
+    // Which of them the session holds is not known.
+    ops.store.journal.forget_answers(agent.facts.id).await?;
     tracing::info!(session = %result.id, "session purged");
     let ops = ops.clone();
     tokio::spawn(async move { forget(&ops).await });

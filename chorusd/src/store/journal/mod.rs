@@ -319,6 +319,14 @@ impl Journal {
         self.writer.submit(move |conn| events::forget(conn, session)).await
     }
 
+    /// Forgets what the keys of an agent's turns were answered; the keys stay known.
+    ///
+    /// # Errors
+    /// A database that cannot be written.
+    pub async fn forget_answers(&self, agent: Uuid) -> Result<()> {
+        self.writer.submit(move |conn| turn::forget_answers(conn, agent)).await
+    }
+
     /// Overwrites what deleted records left behind. Appends wait meanwhile.
     ///
     /// # Errors

@@ -68,3 +68,9 @@ pub fn note(conn: &Connection, agent: Uuid, context: ContextNo, mark: &TurnMark,
     }
     Ok(())
 }
+
+/// Takes the answers out.
+pub fn forget_answers(conn: &Connection, agent: Uuid) -> Result<()> {
+    conn.prepare_cached("UPDATE turn_keys SET answer = NULL WHERE agent_id = ?1")?.execute([agent.as_bytes()])?;
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! Idle timers beside turns, by a clock that the test moves.
+
+use std::time::Duration;
+
+use chorus_proto::methods::send::Send;
+use chorus_tests::chat::Chat as _;
+use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::{Hands, Inside};
+use jiff::Timestamp;
+
+use super::{params, send};
+use crate::contexts::idle::notices;
+use crate::home;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[test]
+fn a_timer_never_fires_in_a_turn_and_runs_from_its_end() {
+    let (server, home) = (ModelServer::start(), home());
+    home.configure(&server.config_toml());
+    let hands = Hands::at(Timestamp::from_second(1_771_000_000).expect("a time"));
+    let daemon = Inside::start(&home, &hands);
+    let mut client = daemon.client();
+    client.init("a");
+    client.init("sentinel");
+    server.anthropic().answer(Answer::text(["A long"]).gate("late").then(" thought."));
+    let mut other = daemon.client();
+    let turn = std::thread::spawn(move || other.call::<Send>(&params("Think.")));
+    server.reached("late");
+    client.append("sentinel", "A word.");
+    hands.pass(MINUTE * 31);
+    let put_away =
+        |client: &mut _| -> Vec<String> { notices(client).into_iter().filter_map(|event| event.agent).collect() };
+    chorus_tests::wait_until("the sentinel", chorus_tests::DEADLINE, || {
+        (put_away(&mut client) == ["sentinel"]).then_some(())
+    });
+    server.open("late");
+    assert_eq!(turn.join().expect("the client").expect("a turn").reply, "A long thought.");
+    client.append("sentinel", "Another word.");
+    hands.pass(MINUTE * 29);
+    server.anthropic().say(["Yes."]);
+    assert_eq!(send(&mut client, "Still there?").expect("a turn").reply, "Yes.");
+    hands.pass(MINUTE * 31);
+    chorus_tests::wait_until("both", chorus_tests::DEADLINE, || (put_away(&mut client).len() == 3).then_some(()));
+    assert_eq!(client.history("a")[0].header.message_count, 4);
+}
