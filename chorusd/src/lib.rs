@@ -17,5 +17,6 @@ pub mod session;
 pub mod store;
 pub mod summary;
 pub mod template;
+pub mod usage;
 
 pub use cli::main;
