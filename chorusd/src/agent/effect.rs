@@ -53,6 +53,11 @@ pub enum Effect {
         written: Option<Box<Session>>,
         timeout: Duration,
     },
+    /// Have a model summarise the session; nobody waits for it.
+    Summarise {
+        session: Uuid,
+        facts: Arc<Facts>,
+    },
     Reply(RequestId, Result<Reply>),
 }
 

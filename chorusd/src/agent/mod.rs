@@ -19,6 +19,8 @@ pub mod save;
 pub mod state;
 #[cfg(test)]
 mod state_tests;
+pub mod summaries;
+mod summarise;
 pub mod window;
 
 use std::path::PathBuf;
@@ -26,8 +28,10 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
+use crate::usage::Limits;
+
 /// What the life of a context depends on besides its messages.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
     pub id: Uuid,
     pub name: String,
@@ -36,4 +40,6 @@ pub struct Facts {
     pub model: Option<String>,
     /// `None`: the context is never put away by itself.
     pub idle_timeout: Option<Duration>,
+    /// What it may use in a day.
+    pub limits: Limits,
 }

@@ -38,6 +38,7 @@ impl Bench {
             name: "a".into(),
             dir: "/home/agents/a".into(),
             model: None,
+            limits: Default::default(),
             idle_timeout: Some(Duration::from_secs(1800)),
         };
         let now = "2026-02-12T10:00:00Z".parse().unwrap();
@@ -82,7 +83,7 @@ impl Bench {
     }
 
     fn written(&mut self, draft: &Draft) -> Vec<Effect> {
-        self.handle(Event::Written(Ok(Box::new(session(draft)))))
+        self.handle(Event::Written(Ok(session(draft).into())))
     }
 }
 

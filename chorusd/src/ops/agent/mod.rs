@@ -18,6 +18,7 @@ use crate::agent::Facts;
 use crate::agent::directory::Entry;
 use crate::config::agent::AgentConfig;
 use crate::store::catalog::AgentRow;
+use crate::usage::Limits;
 
 /// Where active agents live, below the home.
 pub const AGENTS: &str = "agents";
@@ -32,6 +33,7 @@ pub fn entry(home: &Path, dir: &str, config: &AgentConfig, stamp: String) -> Ent
             dir: home.join(dir),
             model: config.model.clone(),
             idle_timeout: config.idle_timeout,
+            limits: Limits { daily_tokens: config.daily_token_limit, daily_cost: config.daily_cost_limit },
         }),
         permissions: config.permissions.clone(),
         created_at: config.created_at,
