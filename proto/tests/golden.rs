@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use chorus_proto::methods::{agent, context, daemon, doctor, events, export, import, models, session, trash};
+use chorus_proto::methods::{agent, context, daemon, doctor, events, export, import, models, session, trash, usage};
 use chorus_proto::rpc::{Incoming, Progress, Request, RequestOut, VERSION};
 use chorus_proto::{ErrorKind, Message, Method, NewMessage, RpcError, SessionHeader, frame};
 use serde::Serialize;
@@ -64,6 +64,7 @@ fn methods() -> Vec<Entry> {
         entry::<import::Commit>(),
         entry::<models::List>(),
         entry::<models::Validate>(),
+        entry::<usage::Show>(),
     ]
 }
 

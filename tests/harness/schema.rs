@@ -1,7 +1,7 @@
 //! The JSON Schema of the protocol, generated from the wire types.
 
 use chorus_proto::event::{Event, Lagged};
-use chorus_proto::methods::{agent, context, daemon, doctor, events, export, import, models, session, trash};
+use chorus_proto::methods::{agent, context, daemon, doctor, events, export, import, models, session, trash, usage};
 use chorus_proto::rpc::Progress;
 use chorus_proto::{Message, Method, PROTOCOL, RpcError, SessionHeader};
 use schemars::generate::SchemaSettings;
@@ -72,6 +72,7 @@ pub fn document() -> Value {
     all.add::<import::Commit>();
     all.add::<models::List>();
     all.add::<models::Validate>();
+    all.add::<usage::Show>();
     let error = RpcError::json_schema(&mut all.answers);
     let progress = Progress::json_schema(&mut all.answers);
     let event = Event::json_schema(&mut all.answers);
