@@ -2,7 +2,7 @@
 
 mod append;
 mod clear;
-mod idle;
+pub mod idle;
 mod idle_clock;
 mod paging;
 mod pins;
