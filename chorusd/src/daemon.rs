@@ -8,6 +8,7 @@ use chorus_proto::methods::doctor::{DoctorParams, DoctorResult};
 use chorus_proto::paths::Places;
 use chorus_proto::{EventType, Trigger};
 use futures_util::StreamExt as _;
+use jiff::tz::TimeZone;
 use serde_json::json;
 use tokio::time::{Instant as Moment, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -17,6 +18,7 @@ use uuid::Uuid;
 use crate::agent::directory::Directory;
 use crate::agent::event::Verb;
 use crate::agent::registry::Registry;
+use crate::agent::summaries::Summaries;
 use crate::agent::{idle, rest};
 use crate::clock::Clock;
 use crate::config::agent::AgentConfig;
@@ -31,6 +33,7 @@ use crate::ops::agent::use_::CHOSEN;
 use crate::ops::{self, Ops};
 use crate::server::Server;
 use crate::store::{Store, damage};
+use crate::usage::Usage;
 
 /// Contexts that are saved at once when the daemon stops.
 const SAVES: usize = 16;
@@ -160,16 +163,27 @@ impl Daemon {
         let directory = Arc::new(Directory::default());
         let tasks = TaskTracker::new();
         let heads = store.journal.heads().await?;
-        let live = heads.len();
-        let models = Arc::new(Models::new(&config, &places.home));
-        let (home, known) = (places.home.clone(), models.clone());
+        let (live, home) = (heads.len(), places.home.clone());
+        let models = Arc::new(Models::new(&config, &home));
+        let usage = Arc::new(Usage::new(store.clone(), clock.clone(), TimeZone::system()));
+        let sessions_lock = Arc::<tokio::sync::RwLock<()>>::default();
+        let summaries = Summaries::new(
+            store.clone(),
+            models.clone(),
+            usage.clone(),
+            directory.clone(),
+            clock.clone(),
+            (home.clone(), sessions_lock.clone()),
+            tasks.clone(),
+        );
         let registry =
-            Registry::new(store.clone(), directory.clone(), clock.clone(), home, known, tasks.clone(), heads);
+            Registry::new(store.clone(), directory.clone(), clock.clone(), home, summaries, tasks.clone(), heads);
         let ops = Arc::new(Ops {
             store,
             registry,
             directory,
             models,
+            usage,
             started_at: clock.now(),
             clock,
             config,
@@ -179,7 +193,7 @@ impl Daemon {
             connections: AtomicU64::new(0),
             stop: CancellationToken::new(),
             agents_lock: tokio::sync::Mutex::new(()),
-            sessions_lock: tokio::sync::RwLock::new(()),
+            sessions_lock,
             shown: ops::shown::Shown::default(),
             uploads: ops::uploads::Uploads::default(),
         });
@@ -239,6 +253,7 @@ impl Daemon {
         self.ops.registry.tell(EventType::DaemonStopping, None, json!({}));
         leftover::note(&self.ops.home);
         stop.cancel();
+        self.ops.registry.summaries.stop();
         let orderly = async {
             let _ = accepting.await;
             // Answers that are under way get a moment; a client that takes none must not cost the saves their time.
@@ -352,6 +367,7 @@ async fn maintain(ops: Arc<Ops>) {
         tracing::info!("the last stop did not save everything");
         save_all(&ops).await;
     }
+    tokio::spawn(ops.registry.summaries.clone().fill_in());
     if ops.config.durability == DurabilityMode::Interval {
         let mut interval = tokio::time::interval(ops.config.autosave_interval);
         loop {

@@ -18,5 +18,6 @@ pub mod store;
 pub mod summary;
 pub mod template;
 mod tools;
+pub mod usage;
 
 pub use cli::main;

@@ -51,6 +51,19 @@ pub struct SessionRef {
     pub message_count: u64,
 }
 
+/// What an agent's calls of models used since midnight, where the daemon runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TodayUsage {
+    /// In and out.
+    pub tokens: u64,
+    /// US dollars, of the calls whose price is known; null where none is.
+    pub cost_usd: Option<f64>,
+    pub calls: u64,
+    /// Calls whose price is not known.
+    pub unpriced_calls: u64,
+}
+
 /// An agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -69,6 +82,9 @@ pub struct Agent {
     pub path: String,
     pub context: Option<ContextInfo>,
     pub last_session: Option<SessionRef>,
+    /// What it used today, where it called a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub today: Option<TodayUsage>,
     /// What is wrong with agent.json, while the last good one stays in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,

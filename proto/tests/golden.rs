@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use chorus_proto::methods::{agent, context, daemon, doctor, events, export, import, models, send, session, trash};
+use chorus_proto::methods::{
+    agent, context, daemon, doctor, events, export, import, models, send, session, trash, usage,
+};
 use chorus_proto::rpc::{Incoming, Progress, Request, RequestOut, VERSION};
 use chorus_proto::{ErrorKind, Event, Message, Method, NewMessage, RpcError, SessionHeader, frame};
 use serde::Serialize;
@@ -66,6 +68,7 @@ fn methods() -> Vec<Entry> {
         entry::<models::Validate>(),
         entry::<send::Send>(),
         entry::<send::Cancel>(),
+        entry::<usage::Show>(),
     ]
 }
 

@@ -29,10 +29,12 @@ mod service;
 mod session_files;
 mod single_instance;
 mod socket;
+mod summaries;
 mod system_calls;
 mod tidy;
 mod tour;
 mod turns;
+mod usage;
 mod window;
 
 /// An empty home around the binaries of this package.

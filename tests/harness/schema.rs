@@ -1,7 +1,9 @@
 //! The JSON Schema of the protocol, generated from the wire types.
 
 use chorus_proto::event::{Event, Lagged};
-use chorus_proto::methods::{agent, context, daemon, doctor, events, export, import, models, send, session, trash};
+use chorus_proto::methods::{
+    agent, context, daemon, doctor, events, export, import, models, send, session, trash, usage,
+};
 use chorus_proto::rpc::Progress;
 use chorus_proto::{Message, Method, PROTOCOL, RpcError, SessionHeader};
 use schemars::generate::SchemaSettings;
@@ -74,6 +76,7 @@ pub fn document() -> Value {
     all.add::<models::Validate>();
     all.add::<send::Send>();
     all.add::<send::Cancel>();
+    all.add::<usage::Show>();
     let error = RpcError::json_schema(&mut all.answers);
     let progress = Progress::json_schema(&mut all.answers);
     let said = send::Progress::json_schema(&mut all.answers);

@@ -22,6 +22,7 @@ pub mod status;
 pub mod tour;
 pub mod transcript;
 pub mod trash;
+pub mod usage;
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -39,6 +40,8 @@ pub enum Command {
     Session(session::Args),
     /// See which models there are, and whether their providers take the keys
     Models(models::Args),
+    /// Show what calls of models used
+    Usage(usage::Args),
     /// Look at what was deleted, bring it back, or let it go
     Trash(trash::Args),
     /// Show the daemon and its agents
@@ -69,6 +72,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Failure> {
         Command::Context(args) => context::run(args, app),
         Command::Session(args) => session::run(args, app),
         Command::Models(args) => models::run(args, app),
+        Command::Usage(args) => usage::run(args, app),
         Command::Trash(args) => trash::run(args, app),
         Command::Status(args) => status::run(args, app),
         Command::Events(args) => events::run(args, app),

@@ -1,8 +1,8 @@
 //! `chorusctl status`. It is asked often, by people and by prompts of shells: no local time is shown here, because
 //! reading the time zone would take longer than everything else.
 
-use chorus_proto::Agent;
 use chorus_proto::methods::daemon::{DaemonInfo, Status, StatusParams, StatusResult};
+use chorus_proto::{Agent, TodayUsage};
 
 use crate::app::App;
 use crate::commands::describe;
@@ -81,6 +81,7 @@ fn write(out: &mut Out, status: &StatusResult) -> Result<(), Failure> {
         Column::new("TOKENS").right().optional(),
         Column::new("ACTIVITY"),
         Column::new("PUT AWAY").optional(),
+        Column::new("TODAY").right().optional(),
         Column::new("LAST SESSION").flexible(),
     ]);
     for agent in &status.agents {
@@ -101,6 +102,7 @@ fn row(out: &mut Out, agent: &Agent) -> Vec<Cell> {
             context.idle_deadline_at.map_or_else(String::new, |at| format!("in {}", out.clock().until(at))).into(),
         ]),
     }
+    cells.push(agent.today.as_ref().map(today).unwrap_or_default().into());
     cells.push(match &agent.last_session {
         None => Cell::default(),
         Some(last) => {
@@ -111,4 +113,10 @@ fn row(out: &mut Out, agent: &Agent) -> Vec<Cell> {
         }
     });
     cells
+}
+
+/// `~12k $0.04`: what calls of models used today.
+fn today(used: &TodayUsage) -> String {
+    let tokens = words::tokens(used.tokens);
+    used.cost_usd.map_or_else(|| tokens.clone(), |cost| format!("{tokens} {}", words::dollars(cost)))
 }

@@ -23,6 +23,12 @@ pub fn tokens(number: u64) -> String {
     }
 }
 
+/// US dollars: `$12.50`, and below one dollar `$0.0042`.
+#[must_use]
+pub fn dollars(amount: f64) -> String {
+    if amount >= 1.0 || amount == 0.0 { format!("${amount:.2}") } else { format!("${amount:.4}") }
+}
+
 /// A number of bytes, rounded: `512 B`, `14 MiB`.
 #[must_use]
 pub fn bytes(number: u64) -> String {
@@ -48,6 +54,11 @@ mod tests {
     #[test]
     fn tokens_are_rounded() {
         assert_eq!([999, 1_234, 47_999, 1_250_000].map(tokens), ["999", "~1.2k", "~47k", "~1.2M"]);
+    }
+
+    #[test]
+    fn small_amounts_have_more_digits() {
+        assert_eq!([0.0, 0.00421, 0.5, 12.5].map(dollars), ["$0.00", "$0.0042", "$0.5000", "$12.50"]);
     }
 
     #[test]

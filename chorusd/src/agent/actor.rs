@@ -193,9 +193,9 @@ impl Actor {
                 self.appends.push_back(done.map(|result| Event::Appended(result.map(from_journal))).boxed());
             }
             Effect::Write(draft) => {
-                let store = store.clone();
+                let (store, summaries) = (store.clone(), self.registry.summaries.clone());
                 // A task of its own: writing must go on when this one has other things to do.
-                let task = tokio::spawn(async move { save::save(&store, *draft).await.map(Box::new) });
+                let task = tokio::spawn(async move { save::save(&store, &summaries, *draft).await });
                 let written =
                     task.map(|ended| Event::Written(ended.unwrap_or_else(|e| Err(Failure::internal(e.to_string())))));
                 self.work.push(written.boxed());
@@ -243,6 +243,7 @@ impl Actor {
                 let (registry, name) = (self.registry.clone(), self.name.clone());
                 self.registry.spawn(async move { notice::tell(&registry, name, session, written, timeout).await });
             }
+            Effect::Summarise { session, facts } => self.registry.summaries.begin(session, facts),
             Effect::Reply(request, result) => self.reply(request, result),
             Effect::CallModel(asked) => self.call_model(*asked),
             Effect::RunTool { turn, step, call, cancelled } => self.run_tool((turn, step), call, cancelled),

@@ -19,6 +19,7 @@ use crate::failure::Failure;
 use crate::llm::{CallError, Class, Output, Reply, Stop};
 use crate::message::Stored;
 use crate::store::journal::NewEvent;
+use crate::usage::{CallKind, Caller};
 
 /// Pieces of an answer that wait to be told.
 const PIECES: usize = 256;
@@ -36,14 +37,21 @@ pub async fn call(
     };
     let target = registry.models.resolve(&model).map_err(stopped)?;
     let takes = registry.models.window_of(&target);
-    let (turn, facts) = (call.turn, call.facts.clone());
+    registry.usage.may_call(&call.facts).await.map_err(stopped)?;
+    let (turn, facts, context) = (call.turn, call.facts.clone(), call.context);
     let built =
         tokio::task::spawn_blocking(move || prompt(&call.facts, &call.messages, &call.working_set, takes, call.tight));
     let prompt = built.await.map_err(|e| stopped(Failure::internal(e.to_string())))?;
     tracing::debug!(agent = %name, %turn, step = call.step, left_out = prompt.left_out, model = %target, "asking the model");
     let (outputs, pieces) = mpsc::channel(PIECES);
+    let at = registry.clock.now();
     let answered = registry.models.call(&target, &prompt.request, outputs, cancel);
     let (answered, ()) = tokio::join!(answered, tell(registry, &name, turn, &voices, pieces));
+    let (kind, context) = (CallKind::Turn, Some(context));
+    let caller = Caller { facts: &facts, context, turn_id: Some(turn), kind, target: &target, at };
+    if let Some(row) = caller.ended(&answered) {
+        registry.usage.note(row).await;
+    }
     match answered {
         Ok(reply) => Ok(answer(reply, registry.clock.now())),
         Err(error) => Err(Box::new(failed(error, &facts.name, registry.clock.now()))),

@@ -54,6 +54,11 @@ pub enum Effect {
         written: Option<Box<Session>>,
         timeout: Duration,
     },
+    /// Have a model summarise the session; nobody waits for it.
+    Summarise {
+        session: Uuid,
+        facts: Arc<Facts>,
+    },
     Reply(RequestId, Result<Reply>),
     /// Ask the model; its answer carries the turn and the step.
     CallModel(Box<CallModel>),

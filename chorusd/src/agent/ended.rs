@@ -1,20 +1,23 @@
 //! What follows when something exclusive has ended. Part of the state machine.
 
+use std::sync::Arc;
+
 use chorus_proto::methods::context::ClearResult;
-use chorus_proto::{EventType, Session};
+use chorus_proto::{EventType, Session, Trigger};
 use serde_json::json;
 
+use super::Facts;
 use super::context::Context;
 use super::effect::Effect;
-use super::event::Reply;
+use super::event::{Reply, Written};
 use super::state::{Busy, State, Then};
 use crate::failure::Result;
 
 impl State {
-    pub(super) fn written(&mut self, result: Result<Box<Session>>, effects: &mut Vec<Effect>) {
+    pub(super) fn written(&mut self, result: Result<Written>, effects: &mut Vec<Effect>) {
         let Some(Busy::Writing { request, then }) = self.busy.take() else { return };
-        let session = match result {
-            Ok(session) => session,
+        let Written { session, summarise } = match result {
+            Ok(written) => written,
             Err(failure) => {
                 effects.push(Effect::Reply(request, Err(failure)));
                 return;
@@ -23,10 +26,10 @@ impl State {
         if let Some(context) = &mut self.context {
             context.held_by(session.header.id, session.header.message_count);
         }
-        tell_saved(&session, effects);
+        let pending = tell_saved(&session, summarise, effects);
         match then {
-            Then::Answer => effects.push(Effect::Reply(request, Ok(Reply::Saved { session, cleared: false }))),
-            Then::Clear => self.end(request, Reply::Saved { session, cleared: true }, None, effects),
+            Then::Answer => effects.push(Effect::Reply(request, Ok(Reply::Saved { session, cleared: false, pending }))),
+            Then::Clear => self.end(request, Reply::Saved { session, cleared: true, pending }, None, effects),
             Then::ClearWith { discarded } => {
                 let pins = self.context.as_ref().map_or(0, Context::pins);
                 let result = ClearResult { discarded, pins, saved: Some(*session) };
@@ -90,15 +93,25 @@ impl State {
     }
 }
 
-fn tell_saved(session: &Session, effects: &mut Vec<Effect>) {
+/// Tells observers; true where the summary is told later, because a model is asked first.
+fn tell_saved(session: &Session, summarise: Option<Arc<Facts>>, effects: &mut Vec<Effect>) -> bool {
     let header = &session.header;
     let data = json!({
         "id": header.id, "short_id": session.short_id, "session_id": header.session_id,
         "trigger": header.trigger, "messages": header.message_count,
     });
     effects.push(Effect::Tell(EventType::ContextSaved, data));
+    if let Some(facts) = summarise {
+        // A stop waits for no model: the next start asks.
+        let now = header.trigger != Trigger::Shutdown;
+        if now {
+            effects.push(Effect::Summarise { session: header.id, facts });
+        }
+        return now;
+    }
     if let Some(summary) = &header.summary {
         let data = json!({"id": header.id, "summary": summary, "source": header.summary_source});
         effects.push(Effect::Tell(EventType::SummaryReady, data));
     }
+    false
 }

@@ -124,13 +124,27 @@ pub struct Known {
     pub answer: Option<SendResult>,
 }
 
+/// A session that is on the disk.
+#[derive(Debug)]
+pub struct Written {
+    pub session: Box<Session>,
+    /// A model is to summarise it: that of this agent.
+    pub summarise: Option<Arc<Facts>>,
+}
+
+impl From<Session> for Written {
+    fn from(session: Session) -> Self {
+        Self { session: Box::new(session), summarise: None }
+    }
+}
+
 /// What happened.
 #[derive(Debug)]
 pub enum Event {
     Request(Box<Request>),
     /// The oldest append that was under way has ended.
     Appended(Result<Journalled>),
-    Written(Result<Box<Session>>),
+    Written(Result<Written>),
     Ended(Result<()>),
     Replaced(Result<()>),
     Materialised(Result<()>),
@@ -167,6 +181,8 @@ pub enum Reply {
     Saved {
         session: Box<Session>,
         cleared: bool,
+        /// A model's summary of it is on its way.
+        pending: bool,
     },
     Cleared(Box<ClearResult>),
     Restored {

@@ -22,6 +22,8 @@ pub mod save;
 pub mod state;
 #[cfg(test)]
 mod state_tests;
+pub mod summaries;
+mod summarise;
 pub mod turn;
 pub mod voice;
 pub mod window;
@@ -34,9 +36,10 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use self::window::Budget;
+use crate::usage::Limits;
 
 /// What the life of a context depends on besides its messages.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
     pub id: Uuid,
     pub name: String,
@@ -49,6 +52,8 @@ pub struct Facts {
     pub system_prompt: Option<String>,
     /// How much of the conversation the model is shown.
     pub window: Budget,
+    /// What it may use in a day.
+    pub limits: Limits,
 }
 
 impl Default for Facts {
@@ -62,6 +67,7 @@ impl Default for Facts {
             idle_timeout: None,
             system_prompt: None,
             window: Budget { messages: 50, tokens: 15_000 },
+            limits: Limits::default(),
         }
     }
 }

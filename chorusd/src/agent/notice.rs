@@ -10,9 +10,13 @@ use super::registry::Registry;
 use crate::failure::Result;
 use crate::store::Store;
 
+/// How long the notice waits for a model's summary; then it has the one in the conversation's own words.
+const SUMMARY: Duration = Duration::from_secs(30);
+
 /// Tells people about the idle context of the agent `name`, which `session` holds.
 pub async fn tell(registry: &Registry, name: String, session: Uuid, written: Option<Box<Session>>, timeout: Duration) {
-    let (about, short_id) = match written {
+    let late = registry.summaries.settled(session, SUMMARY).await;
+    let (about, short_id) = match written.filter(|_| !late) {
         Some(session) => (about(&session.header), session.short_id),
         None => match known(&registry.store, session).await {
             Ok(known) => known,

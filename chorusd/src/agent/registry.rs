@@ -18,12 +18,14 @@ use super::context::{Context, Deadline};
 use super::directory::Directory;
 use super::event::Verb;
 use super::idle::{GRACE, IdleTimers};
+use super::summaries::Summaries;
 use crate::clock::Clock;
 use crate::failure::{Failure, Result};
 use crate::llm::Models;
 use crate::message::ContextNo;
 use crate::store::Store;
 use crate::store::journal::{Head, NewEvent};
+use crate::usage::Usage;
 
 /// Requests that may wait for one agent; more are `busy`.
 const MAILBOX: usize = 256;
@@ -38,6 +40,8 @@ pub struct Registry {
     pub clock: Clock,
     pub home: PathBuf,
     pub models: Arc<Models>,
+    pub usage: Arc<Usage>,
+    pub summaries: Arc<Summaries>,
     pub idle: IdleTimers,
     /// When contexts that nobody touches leave memory.
     pub untouched: IdleTimers,
@@ -67,7 +71,7 @@ impl Registry {
         directory: Arc<Directory>,
         clock: Clock,
         home: PathBuf,
-        models: Arc<Models>,
+        summaries: Arc<Summaries>,
         tasks: TaskTracker,
         heads: Vec<Head>,
     ) -> Arc<Self> {
@@ -79,7 +83,9 @@ impl Registry {
             directory,
             clock,
             home,
-            models,
+            models: summaries.models.clone(),
+            usage: summaries.usage.clone(),
+            summaries,
             idle: IdleTimers::default(),
             untouched: IdleTimers::default(),
             tasks,
@@ -325,13 +331,17 @@ mod tests {
     use std::sync::atomic::{AtomicI64, Ordering};
 
     use futures_util::future::BoxFuture;
+    use jiff::tz::TimeZone;
 
     use super::*;
     use crate::agent::event::Reply;
     use crate::agent::rest::UNTOUCHED;
     use crate::clock::{Ticks, Time};
+    use crate::config::Config;
+    use crate::llm::Models;
     use crate::message::Stored;
     use crate::store::Durability;
+    use crate::usage::Usage;
 
     async fn append(registry: &Arc<Registry>, facts: &Arc<Facts>, text: &str) -> Result<u64> {
         let message = NewMessage::text(Role::User, text).complete(|| Uuid::now_v7().to_string(), registry.clock.now());
@@ -348,13 +358,19 @@ mod tests {
         let on_fatal: crate::store::OnFatal = Arc::new(|failure| panic!("{failure}"));
         let store = Arc::new(Store::open(home, Durability::Always, &on_fatal).unwrap());
         let (id, dir) = (Uuid::new_v4(), home.to_owned());
-        let registry =
-            Registry::new(store, Arc::default(), clock, dir.clone(), models(home), TaskTracker::new(), Vec::new());
+        let (directory, tasks) = (Arc::<Directory>::default(), TaskTracker::new());
+        let usage = Arc::new(Usage::new(store.clone(), clock.clone(), TimeZone::UTC));
+        let summaries = Summaries::new(
+            store.clone(),
+            Arc::new(Models::new(&Config::default(), home)),
+            usage,
+            directory.clone(),
+            clock.clone(),
+            (dir.clone(), Arc::default()),
+            tasks.clone(),
+        );
+        let registry = Registry::new(store, directory, clock, dir.clone(), summaries, tasks, Vec::new());
         (registry, Arc::new(Facts { id, name: "a".into(), dir, ..Facts::default() }))
-    }
-
-    fn models(home: &Path) -> Arc<Models> {
-        Arc::new(Models::new(&crate::config::Config::default(), home))
     }
 
     /// A clock that says what it is told.

@@ -9,20 +9,24 @@ use uuid::Uuid;
 
 use super::Facts;
 use super::effect::Draft;
+use super::event::Written;
+use super::summaries::Summaries;
 use crate::failure::{Failure, Result};
 use crate::message::Stored;
 use crate::session::beside::beside;
 use crate::session::{MessageHash, slug};
-use crate::store::catalog::SessionRow;
+use crate::store::catalog::{SessionRow, Wanted};
 use crate::store::session_files::Filled;
 use crate::store::{Store, session_files};
 use crate::summary::{self, Digest, Extract};
 
-/// Writes the session of a live context and notes in the journal that it is saved.
+/// Writes the session of a live context and notes in the journal that it is saved; where a model is to summarise it, that is
+/// noted with it.
 ///
 /// # Errors
 /// Whatever the disk says; then there is no session.
-pub async fn save(store: &Arc<Store>, draft: Draft) -> Result<Session> {
+pub(super) async fn save(store: &Arc<Store>, summaries: &Summaries, draft: Draft) -> Result<Written> {
+    let (facts, summary) = (draft.facts.clone(), summaries.wanted(&draft).await);
     let (context, count, id) = (draft.context, draft.totals.messages, Uuid::new_v4());
     let slug = draft
         .description
@@ -36,12 +40,17 @@ pub async fn save(store: &Arc<Store>, draft: Draft) -> Result<Session> {
     if draft.trigger != Trigger::ManualSave
         && let Some(session) = held_already(store, &draft, newest).await?
     {
+        let unfinished = summary.filter(|_| own_words(&session.header));
+        if let Some(wanted) = unfinished {
+            let described = wanted.described || session.header.description != extract_of(&draft.messages).title;
+            store.catalog.want_summary(session.header.id, Wanted { described }).await?;
+        }
         if !draft.ends {
             store.journal.saved(context, count, session.header.id).await?;
         }
-        return Ok(session);
+        return Ok(Written { session: Box::new(session), summarise: unfinished.map(|_| facts) });
     }
-    let (facts, ends) = (draft.facts.clone(), draft.ends);
+    let ends = draft.ends;
     // These may fall due by the thousand.
     let together = draft.trigger == Trigger::IdleTimeout;
     let make = move |dir: &Path, session_id: &str| {
@@ -52,7 +61,13 @@ pub async fn save(store: &Arc<Store>, draft: Draft) -> Result<Session> {
     };
     // The mark comes last: it must not speak of a session that was taken back.
     let mark = || async move { if ends { Ok(()) } else { store.journal.saved(context, count, id).await } };
-    write(store, &facts, Place { wanted, known, together }, make, mark).await
+    let session = write(store, &facts, Place { wanted, known, together, summary }, make, mark).await?;
+    Ok(Written { session: Box::new(session), summarise: summary.map(|_| facts) })
+}
+
+/// Whether a session has no summary but one in its own words, or none.
+fn own_words(header: &SessionHeader) -> bool {
+    matches!(header.summary_source, SummarySource::Extractive | SummarySource::None)
 }
 
 /// The newest session, where it holds just these messages: a save that a crash cut short before it was noted. An
@@ -81,6 +96,8 @@ pub struct Place {
     pub known: Vec<String>,
     /// Whether it is brought to the disk with others that wait.
     pub together: bool,
+    /// Whether a model is to summarise it.
+    pub summary: Option<Wanted>,
 }
 
 /// Writes a session: `make` writes the file, which goes to its place, the row follows, then whatever `after` does. Where
@@ -96,7 +113,7 @@ pub async fn write<After: Future<Output = Result<()>>>(
     after: impl FnOnce() -> After,
 ) -> Result<Session> {
     let (files, of) = (store.clone(), facts.clone());
-    let Place { wanted, known, together } = place;
+    let Place { wanted, known, together, summary } = place;
     let fill = move || {
         let name = files.files.reserve(of.id, &of.dir, &wanted, &known);
         let (header, filled) = make(&of.dir, &name.key().1)?;
@@ -122,7 +139,7 @@ pub async fn write<After: Future<Output = Result<()>>>(
         header: header.clone(),
     };
     let turn = if together { store.files.together.turn_to_list().await } else { None };
-    let rowed = store.catalog.add_session(row).await;
+    let rowed = store.catalog.add_session(row, summary).await;
     drop(turn);
     let inserted = rowed.is_ok();
     let done = match rowed {

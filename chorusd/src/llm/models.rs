@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 use reqwest::Client;
 use tokio::sync::mpsc;
@@ -131,6 +132,38 @@ impl Models {
         outputs: mpsc::Sender<Output>,
         cancel: CancellationToken,
     ) -> Result<Reply, CallError> {
+        self.call_by(self.policy, target, request, outputs, cancel).await
+    }
+
+    /// As [`Models::call`], for a short answer that nobody watches, and with one try: whether there is another is up to the
+    /// caller, who asks [`Models::patience`].
+    ///
+    /// # Errors
+    /// As [`Models::call`].
+    pub async fn call_once(
+        &self,
+        target: &Target,
+        request: &Request,
+        cancel: CancellationToken,
+    ) -> Result<Reply, CallError> {
+        let (outputs, _) = mpsc::channel(1);
+        self.call_by(Policy { tries: 1, ..self.policy }, target, request, outputs, cancel).await
+    }
+
+    /// How long to wait before one more try after `error`; `None`: there is no sense in it.
+    #[must_use]
+    pub fn patience(&self, error: &CallError) -> Option<Duration> {
+        self.policy.wait(error, 1, (self.chance)())
+    }
+
+    async fn call_by(
+        &self,
+        policy: Policy,
+        target: &Target,
+        request: &Request,
+        outputs: mpsc::Sender<Output>,
+        cancel: CancellationToken,
+    ) -> Result<Reply, CallError> {
         let provider = self.provider(&target.provider).ok_or_else(|| {
             CallError::new(Class::NotFound, format!("there is no provider {:?}", target.provider))
                 .hint("`chorusctl models` lists what there is")
@@ -143,7 +176,7 @@ impl Models {
             model: &target.model,
             request,
             outputs,
-            policy: self.policy,
+            policy,
             chance: &self.chance,
         };
         let mut reply = match call.run(providers::of(provider.kind), &cancel).await {

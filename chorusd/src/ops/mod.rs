@@ -15,6 +15,7 @@ pub mod shown;
 pub mod status;
 pub mod trash;
 pub mod uploads;
+pub mod usage;
 pub mod view;
 
 use std::path::PathBuf;
@@ -33,6 +34,7 @@ use crate::config::Config;
 use crate::failure::{Failure, Result};
 use crate::llm::Models;
 use crate::store::Store;
+use crate::usage::Usage;
 
 /// Everything a verb may need.
 #[derive(Debug)]
@@ -41,6 +43,7 @@ pub struct Ops {
     pub registry: Arc<Registry>,
     pub directory: Arc<Directory>,
     pub models: Arc<Models>,
+    pub usage: Arc<Usage>,
     pub clock: Clock,
     pub config: Config,
     pub home: PathBuf,
@@ -55,7 +58,7 @@ pub struct Ops {
     pub agents_lock: Mutex<()>,
     /// Written where a session goes away or an agent's directory moves; read where a session becomes a live context, or
     /// its file is written beside the agent: none goes while it is on its way.
-    pub sessions_lock: RwLock<()>,
+    pub sessions_lock: Arc<RwLock<()>>,
     pub shown: shown::Shown,
     pub uploads: uploads::Uploads,
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use chorus_proto::{Agent, AgentState, AgentStatus, ContextInfo, Session, SessionHeader, SessionRef};
+use chorus_proto::{Agent, AgentState, AgentStatus, ContextInfo, Session, SessionHeader, SessionRef, TodayUsage};
 use uuid::Uuid;
 
 use super::Ops;
@@ -12,6 +12,7 @@ use crate::agent::directory::Entry;
 use crate::failure::Result;
 use crate::store::catalog::{AgentRow, SessionRow};
 use crate::store::session_files;
+use crate::usage::Spent;
 
 /// Sessions with their short ids, and whether their files are there.
 ///
@@ -104,6 +105,7 @@ pub async fn path(ops: &Ops, session: &SessionHeader) -> Result<PathBuf> {
 pub async fn agents(ops: &Ops, entries: &[Arc<Entry>]) -> Result<Vec<Agent>> {
     let ids: Vec<Uuid> = entries.iter().map(|entry| entry.facts.id).collect();
     let last = ops.store.catalog.last_of_each(ids).await?;
+    let today = ops.usage.spent_today().await?;
     let shown: Vec<Uuid> = last.iter().flatten().map(|row| row.header.id).collect();
     let mut short = ops.store.catalog.short_ids(shown).await?.into_iter();
     let infos = match entries {
@@ -116,7 +118,8 @@ pub async fn agents(ops: &Ops, entries: &[Arc<Entry>]) -> Result<Vec<Agent>> {
         .zip(last)
         .map(|(entry, last)| {
             let last = last.map(|row| session_ref(row, short.next().unwrap_or_default()));
-            active(entry, infos.get(&entry.facts.id).cloned(), last)
+            let used = today.get(&entry.facts.id).map(used);
+            active(entry, infos.get(&entry.facts.id).cloned(), last, used)
         })
         .collect())
 }
@@ -137,12 +140,17 @@ pub async fn changed(ops: &Ops, entry: &Arc<Entry>) -> Agent {
         Ok(agent) => agent,
         Err(failure) => {
             tracing::warn!(agent = %entry.facts.name, %failure, "an agent's newest session cannot be looked up");
-            active(entry, ops.registry.info(entry.facts.id), None)
+            active(entry, ops.registry.info(entry.facts.id), None, None)
         }
     }
 }
 
-fn active(entry: &Entry, context: Option<ContextInfo>, last_session: Option<SessionRef>) -> Agent {
+fn active(
+    entry: &Entry,
+    context: Option<ContextInfo>,
+    last_session: Option<SessionRef>,
+    today: Option<TodayUsage>,
+) -> Agent {
     Agent {
         id: entry.facts.id,
         name: entry.facts.name.clone(),
@@ -156,6 +164,7 @@ fn active(entry: &Entry, context: Option<ContextInfo>, last_session: Option<Sess
         path: entry.facts.dir.to_string_lossy().into_owned(),
         context,
         last_session,
+        today,
         problem: entry.problem.clone(),
     }
 }
@@ -178,7 +187,17 @@ pub fn destroyed(ops: &Ops, row: &AgentRow) -> Agent {
         path: ops.home.join(&row.dir).to_string_lossy().into_owned(),
         context: None,
         last_session: None,
+        today: None,
         problem: None,
+    }
+}
+
+fn used(spent: &Spent) -> TodayUsage {
+    TodayUsage {
+        tokens: spent.tokens,
+        cost_usd: (spent.unpriced < spent.calls).then_some(spent.cost),
+        calls: spent.calls,
+        unpriced_calls: spent.unpriced,
     }
 }
 

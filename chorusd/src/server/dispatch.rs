@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_METHOD_NOT_FOUND, CODE_PARSE};
 use chorus_proto::methods::{
-    Method, agent, context, daemon, doctor, events, export, import, models, send, session, trash,
+    Method, agent, context, daemon, doctor, events, export, import, models, send, session, trash, usage,
 };
 use chorus_proto::rpc::{Progress, Request, VERSION};
 use chorus_proto::{ErrorKind, PROTOCOL, RpcError};
@@ -33,7 +33,7 @@ pub struct Caller {
 }
 
 /// Every method there is, for hints.
-const METHODS: [&str; 38] = [
+const METHODS: [&str; 39] = [
     context::Rewind::NAME,
     context::Pin::NAME,
     context::Unpin::NAME,
@@ -72,6 +72,7 @@ const METHODS: [&str; 38] = [
     import::Commit::NAME,
     models::List::NAME,
     models::Validate::NAME,
+    usage::Show::NAME,
 ];
 
 /// Carries out the request in `body`. `None` for a notification: it has no answer.
@@ -103,6 +104,7 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
         }
         export::Read::NAME => answer.now::<export::Read, _, _>(params, |p| ops::session::export::read(o, p)).await,
         models::List::NAME => answer.now::<models::List, _, _>(params, |p| ops::models::list::list(o, p)).await,
+        usage::Show::NAME => answer.now::<usage::Show, _, _>(params, |p| ops::usage::usage(o, p)).await,
         trash::List::NAME => answer.now::<trash::List, _, _>(params, |p| ops::trash::list::list(o, p)).await,
         daemon::Stop::NAME => answer.now::<daemon::Stop, _, _>(params, |p| ops::status::stop(o, p)).await,
         // These are carried out to the end even if the client goes away in the middle.

@@ -22,8 +22,39 @@ impl Store {
         change: impl Fn(&mut SessionHeader) + Send + 'static,
     ) -> Result<SessionRow> {
         let _one_at_a_time = self.files.amending.lock().await;
-        let gone = || Failure::new(ErrorKind::SessionNotFound, "the session was deleted in the meantime");
-        let mut row = self.catalog.session(id).await?.ok_or_else(gone)?;
+        let row = self.catalog.session(id).await?.ok_or_else(gone)?;
+        self.amend_row(row, agent_dir, change).await
+    }
+
+    /// As [`Store::amend`], but only where `may` says so of the row as it is now, and the file is the one that the catalog
+    /// knows: what somebody edited meanwhile is left alone. `None`: it was.
+    ///
+    /// # Errors
+    /// As [`Store::amend`].
+    pub async fn amend_if(
+        &self,
+        id: Uuid,
+        agent_dir: PathBuf,
+        may: impl FnOnce(&SessionHeader) -> bool,
+        change: impl Fn(&mut SessionHeader) + Send + 'static,
+    ) -> Result<Option<SessionRow>> {
+        let _one_at_a_time = self.files.amending.lock().await;
+        let row = self.catalog.session(id).await?.ok_or_else(gone)?;
+        let path = session_files::path_of(&agent_dir, &row.header.session_id);
+        let known = path.metadata().is_ok_and(|metadata| session_files::stamp(&metadata) == row.file_stamp);
+        if !known || !may(&row.header) {
+            return Ok(None);
+        }
+        self.amend_row(row, agent_dir, change).await.map(Some)
+    }
+
+    async fn amend_row(
+        &self,
+        mut row: SessionRow,
+        agent_dir: PathBuf,
+        change: impl Fn(&mut SessionHeader) + Send + 'static,
+    ) -> Result<SessionRow> {
+        let id = row.header.id;
         let before = row.header.clone();
         change(&mut row.header);
         if row.header == before {
@@ -42,6 +73,10 @@ impl Store {
         }
         Ok(row)
     }
+}
+
+fn gone() -> Failure {
+    Failure::new(ErrorKind::SessionNotFound, "the session was deleted in the meantime")
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {

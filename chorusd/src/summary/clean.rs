@@ -71,7 +71,7 @@ fn is_section(text: &str) -> bool {
 }
 
 /// Strips the mark of a heading, quotation or list item; true where there was one that starts a piece.
-fn without_marker(line: &str) -> (bool, &str) {
+pub(super) fn without_marker(line: &str) -> (bool, &str) {
     let rest = line.trim_start_matches('>').trim_start();
     let heading = rest.trim_start_matches('#');
     if heading.len() < rest.len() && heading.starts_with(' ') {
@@ -132,7 +132,7 @@ fn is_foreign(name: &str) -> bool {
 }
 
 /// The text without tags, and without foreign elements and their content.
-fn without_elements(text: &str) -> String {
+pub(super) fn without_elements(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('<') {
@@ -163,7 +163,7 @@ fn without_elements(text: &str) -> String {
 }
 
 /// One line of plain text: no emphasis, no links, no control characters, single spaces.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     let text = without_links(text);
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();

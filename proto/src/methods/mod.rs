@@ -17,6 +17,7 @@ pub mod models;
 pub mod send;
 pub mod session;
 pub mod trash;
+pub mod usage;
 
 /// A verb of the protocol.
 pub trait Method {

@@ -49,6 +49,9 @@ pub struct GetResult<M = Message> {
     pub messages: Vec<M>,
     /// Offset of the next page; null at the end.
     pub next: Option<u64>,
+    /// A model's summary is on its way: an event `summary.ready` with the session's id follows, whatever becomes of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub summary_pending: bool,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

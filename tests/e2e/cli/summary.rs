@@ -20,7 +20,7 @@ fn golden(name: &str) -> Value {
 fn session(summary: Option<&str>) -> Value {
     let mut session = golden("context.save.result.pending")["session"].clone();
     session["summary"] = json!(summary);
-    json!({"session": session, "messages": [], "next": null})
+    json!({"session": session, "messages": [], "next": null, "summary_pending": summary.is_none()})
 }
 
 fn event(kind: &str, id: &str) -> (&'static str, Value) {

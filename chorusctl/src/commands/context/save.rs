@@ -69,12 +69,12 @@ fn wait_for_summary(app: &mut App, session: &mut Session) -> Result<(), Failure>
     let mut listener = connect::connect(app.places()?, &app.global)?;
     listener.call::<Subscribe>(&SubscribeParams { after: None })?;
     let now = GetParams { agent: app.agent(), session: id.clone(), limit: Some(0), ..GetParams::default() };
-    let mut found = app.call::<Get>(&now)?.session;
-    if found.header.summary.is_none() {
+    let mut found = app.call::<Get>(&now)?;
+    if found.summary_pending {
         while !announced(&listener.next_notification()?, &id) {}
-        found = app.call::<Get>(&now)?.session;
+        found = app.call::<Get>(&now)?;
     }
-    *session = found;
+    *session = found.session;
     Ok(())
 }
 

@@ -74,6 +74,7 @@ impl World {
             name: "a".into(),
             dir: "/home/agents/a".into(),
             model: None,
+            limits: Default::default(),
             idle_timeout: Some(TIMEOUT),
             ..Facts::default()
         };
@@ -204,7 +205,7 @@ impl World {
                 self.oracle.written(session.header.id, mask(&draft.messages), draft.trigger);
                 self.seen.idle_saves += u64::from(draft.trigger == Trigger::IdleTimeout);
                 self.sessions.push((session.header.id, draft.messages));
-                Event::Written(Ok(Box::new(session)))
+                Event::Written(Ok(session.into()))
             }
             Effect::End(_) => Event::Ended(result),
             Effect::Replace { session, .. } => {

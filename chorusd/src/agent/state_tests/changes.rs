@@ -100,7 +100,7 @@ fn a_rewind_drops_turns_and_can_be_taken_back() {
     bench.fill(&["one", "two", "three"]);
     bench.ask(save());
     let saved = session(&draft_of(&bench));
-    bench.handle(Event::Written(Ok(Box::new(saved))));
+    bench.handle(Event::Written(Ok(saved.into())));
     assert_eq!(bench.state.context().unwrap().unsaved(), 0);
     let effects = bench.ask(Verb::Rewind { turns: 2 });
     assert!(matches!(&effects[..], [Effect::Change(change)] if change.totals.messages == 1 && change.saved == 1));
@@ -166,7 +166,7 @@ fn observers_hear_what_happened_in_order() {
     };
     bench.ask(Verb::Save { description: None, tags: Vec::new(), clear: true });
     let written = session(&draft_of(&bench));
-    hear(bench.state.handle(Event::Written(Ok(Box::new(written)))));
+    hear(bench.state.handle(Event::Written(Ok(written.into()))));
     hear(bench.state.handle(Event::Ended(Ok(()))));
     assert_eq!(told, [EventType::ContextSaved, EventType::ContextCleared]);
 }

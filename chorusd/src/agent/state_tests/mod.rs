@@ -39,6 +39,7 @@ impl Bench {
             name: "a".into(),
             dir: "/home/agents/a".into(),
             model: None,
+            limits: Default::default(),
             idle_timeout: Some(Duration::from_secs(1800)),
             ..Facts::default()
         };
@@ -84,7 +85,7 @@ impl Bench {
     }
 
     fn written(&mut self, draft: &Draft) -> Vec<Effect> {
-        self.handle(Event::Written(Ok(Box::new(session(draft)))))
+        self.handle(Event::Written(Ok(session(draft).into())))
     }
 }
 

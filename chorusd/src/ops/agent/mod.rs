@@ -19,6 +19,7 @@ use crate::agent::directory::Entry;
 use crate::agent::window::Budget;
 use crate::config::agent::AgentConfig;
 use crate::store::catalog::AgentRow;
+use crate::usage::Limits;
 
 /// Where active agents live, below the home.
 pub const AGENTS: &str = "agents";
@@ -38,6 +39,7 @@ pub fn entry(home: &Path, dir: &str, config: &AgentConfig, stamp: String) -> Ent
                 messages: usize::try_from(config.window_messages).unwrap_or(usize::MAX),
                 tokens: config.compact_at_tokens,
             },
+            limits: Limits { daily_tokens: config.daily_token_limit, daily_cost: config.daily_cost_limit },
         }),
         permissions: config.permissions.clone(),
         created_at: config.created_at,

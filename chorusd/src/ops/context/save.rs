@@ -18,8 +18,10 @@ pub async fn save(ops: &Ops, params: SaveParams) -> Result<SaveResult> {
     let description = params.description.filter(|text| !text.trim().is_empty());
     let verb = Verb::Save { description, tags, clear: params.clear };
     match ops.registry.ask(agent.facts.id, verb).await?.reply {
-        // The summary is made of the conversation's own words, so the file has it already.
-        Reply::Saved { session, cleared } => Ok(SaveResult { session: *session, cleared, summary_pending: false }),
+        // The file has a summary in the conversation's own words already; a model's takes its place.
+        Reply::Saved { session, cleared, pending } => {
+            Ok(SaveResult { session: *session, cleared, summary_pending: pending })
+        }
         _ => Err(wrong_reply()),
     }
 }

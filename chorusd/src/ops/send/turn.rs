@@ -31,6 +31,7 @@ pub async fn send(ops: &Ops, params: SendParams, on_said: Option<OnSaid>) -> Res
     let name = &agent.facts.name;
     let model = agent.facts.model.as_deref().ok_or_else(|| crate::agent::no_model(name))?;
     ops.models.resolve(model)?;
+    ops.usage.may_call(&agent.facts).await?;
     let source = Source { kind: SourceKind::Cli, channel_id: None, message_id: None, format: None };
     let message = NewMessage {
         attachments: params.attachments,

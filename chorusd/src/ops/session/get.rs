@@ -18,10 +18,13 @@ use crate::store::session_files;
 pub async fn get(ops: &Ops, params: GetParams) -> Result<GetResult<Stored>> {
     let agent = select::agent(ops, params.agent.as_deref()).await?;
     let row = select::session(ops, &agent, params.agent.is_some() && !params.own, &params.session).await?;
+    let summary_pending = ops.registry.summaries.is_under_way(row.header.id);
+    // Read after that: where no summary is on its way, the row has the last word.
+    let row = ops.store.catalog.session(row.header.id).await?.unwrap_or(row);
     let (file, _) = read(ops, &row).await?;
     let pick = Pick::From { offset: params.offset.unwrap_or(0), limit: params.limit.unwrap_or(u64::MAX) };
     let (messages, next) = page(&file.messages, pick, Room::of(ops.config.max_frame));
-    Ok(GetResult { session: view::session(ops, row).await?, messages, next })
+    Ok(GetResult { session: view::session(ops, row).await?, messages, next, summary_pending })
 }
 
 /// Reads the file of a session; true where its messages were changed since it was saved.

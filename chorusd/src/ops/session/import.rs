@@ -203,7 +203,7 @@ async fn keep(ops: &Ops, agent: Uuid, imported: Imported) -> Result<Session> {
         Ok((header, filled))
     };
     let known = ops.store.catalog.names_like(facts.id, wanted.clone()).await?;
-    let place = Place { wanted, known, together: false };
+    let place = Place { wanted, known, together: false, summary: None };
     let written = write(&ops.store, facts, place, make, || async { Ok(()) }).await;
     drop(reserved);
     written

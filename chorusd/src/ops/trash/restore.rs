@@ -92,7 +92,7 @@ async fn session(ops: &Ops, entry: &Trashed, note: &Note, of: &SessionNote) -> R
         row.header.id = of.id;
         row.sha256.clone_from(&of.sha256);
         row.last_used_at = of.last_used_at;
-        catalog.add_session(row.clone()).await?;
+        catalog.add_session(row.clone(), None).await?;
         Ok(row)
     };
     match added.await {

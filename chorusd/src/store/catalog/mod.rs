@@ -6,12 +6,16 @@ mod rebuild;
 mod schema;
 mod sessions;
 mod settings;
+mod summaries;
+mod usage;
 
 use std::path::{Path, PathBuf};
 
 pub use agents::AgentRow;
 pub use rebuild::Truth;
 pub use sessions::{Listing, SessionRow};
+pub use summaries::Wanted;
+pub use usage::{CallKind, DayRow, Spent, Sums, UsageFilter, UsageRow};
 
 use super::OnFatal;
 use super::sqlite;

@@ -3,7 +3,8 @@
 use crate::store::sqlite::Migrations;
 
 /// Times are nanoseconds since 1970 in UTC, ids the 16 bytes of a UUID, lists and objects JSON.
-pub const MIGRATIONS: Migrations = &["
+pub const MIGRATIONS: Migrations = &[
+    "
     CREATE TABLE agents (
         id           BLOB PRIMARY KEY,
         name         TEXT NOT NULL,
@@ -51,4 +52,37 @@ pub const MIGRATIONS: Migrations = &["
         UPDATE counters SET value = value - 1 WHERE name = 'sessions';
     END;
     CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-"];
+",
+    "
+    -- one row a call of a model
+    CREATE TABLE usage (
+        id          INTEGER PRIMARY KEY,
+        at          INTEGER NOT NULL,
+        agent_id    BLOB NOT NULL,
+        -- at that time
+        agent_name  TEXT NOT NULL,
+        -- the live context and the turn, where there was one
+        context     INTEGER,
+        turn_id     BLOB,
+        -- provider/model
+        model       TEXT NOT NULL,
+        kind        TEXT NOT NULL,
+        -- tokens; the whole input, with what came out of the provider's cache and went into it
+        input       INTEGER NOT NULL,
+        output      INTEGER NOT NULL,
+        cache_read  INTEGER NOT NULL,
+        cache_write INTEGER NOT NULL,
+        -- NULL where no price was known
+        cost_usd    REAL,
+        duration_ms INTEGER NOT NULL
+    );
+    CREATE INDEX usage_of_agent ON usage (agent_id, at);
+    CREATE INDEX usage_by_time ON usage (at);
+    -- sessions that a model is to summarise yet
+    CREATE TABLE summaries_wanted (
+        id        BLOB PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
+        -- whether somebody gave the description
+        described INTEGER NOT NULL
+    ) WITHOUT ROWID;
+",
+];

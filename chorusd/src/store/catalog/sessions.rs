@@ -7,6 +7,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, params, param
 use uuid::Uuid;
 
 use super::Catalog;
+use super::summaries::{self, Wanted};
 use crate::failure::{Failure, Result};
 use crate::store::journal::{from_nanos, to_nanos};
 
@@ -49,12 +50,20 @@ fn read(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
 }
 
 impl Catalog {
-    /// Inserts a session; a name that the agent has already is a conflict. Answers its short id.
-    pub fn add_session(&self, row: SessionRow) -> impl Future<Output = Result<String>> + Send + use<> {
+    /// Inserts a session; a name that the agent has already is a conflict. With `wanted` it is noted in the same commit that a
+    /// model is to summarise it. Answers its short id.
+    pub fn add_session(
+        &self,
+        row: SessionRow,
+        wanted: Option<Wanted>,
+    ) -> impl Future<Output = Result<String>> + Send + use<> {
         self.writer.submit(move |conn| {
             // A scan or a rebuild may have found the file before its row came: that row is this one's.
             delete_own(conn, &row.header)?;
             insert(conn, &row)?;
+            if let Some(wanted) = wanted {
+                summaries::want(conn, row.header.id, wanted)?;
+            }
             Ok(short_ids(conn, &[row.header.id])?.pop().unwrap_or_default())
         })
     }

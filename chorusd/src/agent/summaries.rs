@@ -1,0 +1,306 @@
+//! Summaries by the agents' own models. A save is durable first, with a summary in the conversation's own words; the model's takes
+//! its place when it is there. What a stop or a crash leaves to be summarised, the next start does.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use chorus_proto::{EventType, SessionHeader, SummarySource, Trigger};
+use futures_util::StreamExt as _;
+use serde_json::json;
+use tokio::sync::{RwLock, Semaphore};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use super::Facts;
+use super::directory::Directory;
+use super::effect::Draft;
+use super::summarise::{Ask, Outcome};
+use crate::clock::Clock;
+use crate::failure::{Failure, Result};
+use crate::llm::Models;
+use crate::store::catalog::{SessionRow, Wanted};
+use crate::store::journal::NewEvent;
+use crate::store::{Store, session_files};
+use crate::summary::Answer;
+use crate::usage::Usage;
+
+/// Models that are asked for a summary at once.
+const CALLS: usize = 4;
+
+/// Of these, how many may be about what an earlier run of the daemon has left.
+const LEFT_OVER: usize = 2;
+
+/// With fewer characters a conversation is its own summary: none is shorter.
+const LEAST: u64 = 40;
+
+/// What asks models for summaries, and knows which are on their way.
+pub struct Summaries {
+    pub(super) store: Arc<Store>,
+    pub(super) models: Arc<Models>,
+    pub(super) usage: Arc<Usage>,
+    pub(super) clock: Clock,
+    directory: Arc<Directory>,
+    home: PathBuf,
+    /// As in [`crate::ops::Ops`].
+    sessions_lock: Arc<RwLock<()>>,
+    tasks: TaskTracker,
+    calls: Semaphore,
+    pub(super) stop: CancellationToken,
+    /// Each is cancelled when the summary is there, or will not come.
+    under_way: Mutex<HashMap<Uuid, CancellationToken>>,
+}
+
+impl std::fmt::Debug for Summaries {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Summaries")
+    }
+}
+
+/// A summary on its way; it is no longer when this is dropped.
+struct UnderWay<'a>(&'a Summaries, Uuid);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        let done = self.0.under_way().remove(&self.1);
+        done.inspect(CancellationToken::cancel);
+    }
+}
+
+impl Summaries {
+    #[must_use]
+    pub fn new(
+        store: Arc<Store>,
+        models: Arc<Models>,
+        usage: Arc<Usage>,
+        directory: Arc<Directory>,
+        clock: Clock,
+        (home, sessions_lock): (PathBuf, Arc<RwLock<()>>),
+        tasks: TaskTracker,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            store,
+            models,
+            usage,
+            clock,
+            directory,
+            home,
+            sessions_lock,
+            tasks,
+            calls: Semaphore::new(CALLS),
+            stop: CancellationToken::new(),
+            under_way: Mutex::default(),
+        })
+    }
+
+    /// Calls no model any more; what is not there yet is left to the next start.
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Whether a session of `draft` is to be summarised by a model: there is one, and no cap forbids it. A stop calls none, so
+    /// that caps are looked at when the next start does.
+    pub(super) async fn wanted(&self, draft: &Draft) -> Option<Wanted> {
+        let model = draft.facts.model.as_deref()?;
+        if draft.totals.chars < LEAST || self.models.resolve(model).is_err() {
+            return None;
+        }
+        if draft.trigger != Trigger::Shutdown
+            && let Err(failure) = self.usage.may_call(&draft.facts).await
+        {
+            tracing::info!(agent = %draft.facts.name, %failure, "no model is asked for a summary");
+            return None;
+        }
+        Some(Wanted { described: draft.description.is_some() })
+    }
+
+    /// Asks the agent's model about a session that was just saved; an event `summary.ready` follows, whatever comes of it.
+    pub(super) fn begin(self: &Arc<Self>, session: Uuid, facts: Arc<Facts>) {
+        if self.stop.is_cancelled() || !self.enter(session) {
+            return;
+        }
+        let all = self.clone();
+        self.tasks.spawn(async move {
+            let under_way = UnderWay(&all, session);
+            if let Some(outcome) = all.ask(session, &facts).await {
+                all.finish(under_way, &facts, outcome).await;
+            }
+        });
+    }
+
+    /// Whether the summary of this session is on its way.
+    #[must_use]
+    pub fn is_under_way(&self, session: Uuid) -> bool {
+        self.under_way().contains_key(&session)
+    }
+
+    /// Waits until no summary of this session is on its way, for so long at most; whether one was.
+    pub async fn settled(&self, session: Uuid, most: Duration) -> bool {
+        let Some(done) = self.under_way().get(&session).cloned() else { return false };
+        tokio::select! {
+            () = done.cancelled() => {}
+            () = self.clock.sleep_until(self.clock.ticks().after(most)) => {}
+        }
+        true
+    }
+
+    /// Fills in what an earlier run of the daemon has left, a few at a time. A model that fails is not asked for the rest:
+    /// another start tries again.
+    pub async fn fill_in(self: Arc<Self>) {
+        let left = match self.store.catalog.summaries_wanted().await {
+            Ok(left) => left,
+            Err(failure) => return tracing::warn!(%failure, "cannot tell which sessions lack a summary"),
+        };
+        let failed = CancellationToken::new();
+        futures_util::stream::iter(left)
+            .for_each_concurrent(LEFT_OVER, |session| {
+                let (all, failed) = (&self, &failed);
+                async move {
+                    if failed.is_cancelled() || all.stop.is_cancelled() {
+                        return;
+                    }
+                    if let Err(failure) = all.fill_in_one(session, failed).await {
+                        tracing::warn!(%session, %failure, "a session keeps the summary that it has");
+                    }
+                }
+            })
+            .await;
+    }
+
+    async fn fill_in_one(&self, session: Uuid, failed: &CancellationToken) -> Result<()> {
+        let Some(row) = self.store.catalog.session(session).await? else { return Ok(()) };
+        let Some(entry) = self.directory.by_id(row.header.agent_id) else {
+            // It went with its agent's model.
+            return self.store.catalog.summary_done(session).await;
+        };
+        let facts = &entry.facts;
+        let has_model = facts.model.as_deref().is_some_and(|model| self.models.resolve(model).is_ok());
+        if !has_model || self.usage.may_call(facts).await.is_err() || !self.enter(session) {
+            return Ok(());
+        }
+        let under_way = UnderWay(self, session);
+        if self.store.catalog.summary_wanted(session).await?.is_none() {
+            // A save of this run was faster.
+            return Ok(());
+        }
+        match self.ask(session, facts).await {
+            None => {}
+            Some(Outcome::Failed) => failed.cancel(),
+            Some(outcome) => self.finish(under_way, facts, outcome).await,
+        }
+        Ok(())
+    }
+
+    /// Asks when it is its turn. `None`: the daemon stops, and the next start sees to it.
+    async fn ask(&self, session: Uuid, facts: &Facts) -> Option<Outcome> {
+        let _turn = tokio::select! {
+            biased;
+            () = self.stop.cancelled() => return None,
+            turn = self.calls.acquire() => turn,
+        };
+        let asked = match self.source(session).await {
+            Ok(Some(source)) => Ask { all: self, facts, source }.run().await,
+            Ok(None) => Outcome::LeftAlone,
+            Err(failure) => {
+                tracing::warn!(agent = %facts.name, %session, %failure, "a session cannot be summarised");
+                Outcome::LeftAlone
+            }
+        };
+        (!matches!(asked, Outcome::Stopped)).then_some(asked)
+    }
+
+    /// What a model is to be asked about: `None` where the session is gone, or was changed by hand.
+    async fn source(&self, session: Uuid) -> Result<Option<Source>> {
+        // Until it is read, its file does not move.
+        let _stays = self.sessions_lock.read().await;
+        let Some(wanted) = self.store.catalog.summary_wanted(session).await? else { return Ok(None) };
+        let Some(row) = self.store.catalog.session(session).await? else { return Ok(None) };
+        let path = session_files::path_of(&self.dir(&row).await?, &row.header.session_id);
+        let found = tokio::task::spawn_blocking(move || session_files::read(&path));
+        let found = found.await.map_err(|e| Failure::internal(e.to_string()))??;
+        let known = found.stamp == row.file_stamp;
+        Ok(found.file.ok().filter(|_| known).map(|file| Source { wanted, header: row.header, messages: file.messages }))
+    }
+
+    /// Puts the model's words in place where there are any, and says that the summary is ready.
+    async fn finish(&self, under_way: UnderWay<'_>, facts: &Facts, outcome: Outcome) {
+        let session = under_way.1;
+        // Nobody deletes it before it is said: what is said of a session that is purged afterwards goes with it.
+        let _stays = self.sessions_lock.read().await;
+        if let Outcome::Answered { answer, source } = outcome
+            && let Err(failure) = self.keep(session, answer, source).await
+        {
+            tracing::warn!(agent = %facts.name, %session, %failure, "a summary cannot be kept");
+        }
+        if let Err(failure) = self.store.catalog.summary_done(session).await {
+            tracing::warn!(%session, %failure, "a summary that is done may be asked for again");
+        }
+        let header = self.store.catalog.session(session).await.ok().flatten().map(|row| row.header);
+        // Whoever asks from here on finds it; whoever asked before hears of it.
+        drop(under_way);
+        let (summary, source) =
+            header.map_or((None, SummarySource::None), |header| (header.summary, header.summary_source));
+        let data = json!({"id": session, "summary": summary, "source": source});
+        let event =
+            NewEvent { at: self.clock.now(), kind: EventType::SummaryReady, agent: Some(facts.name.clone()), data };
+        drop(self.store.journal.emit(vec![event]));
+    }
+
+    async fn keep(&self, session: Uuid, answer: Answer, source: Source) -> Result<()> {
+        let Some(row) = self.store.catalog.session(session).await? else { return Ok(()) };
+        let dir = self.dir(&row).await?;
+        let Source { wanted, header: before, .. } = source;
+        let described = wanted.described;
+        let was = (before.summary.clone(), before.summary_source);
+        let may = move |now: &SessionHeader| (&now.summary, now.summary_source) == (&was.0, was.1);
+        let change = move |header: &mut SessionHeader| {
+            if !described && header.description == before.description && answer.title.is_some() {
+                header.description.clone_from(&answer.title);
+            }
+            header.summary = Some(answer.summary.clone());
+            header.summary_source = SummarySource::Llm;
+        };
+        let kept = self.store.judged(self.store.amend_if(session, dir, may, change).await)?;
+        if kept.is_none() {
+            tracing::info!(%session, "a session was edited before its summary came; it was left alone");
+        }
+        Ok(())
+    }
+
+    /// The directory of the agent that has the session, destroyed ones included.
+    async fn dir(&self, row: &SessionRow) -> Result<PathBuf> {
+        let agent = row.header.agent_id;
+        if let Some(entry) = self.directory.by_id(agent) {
+            return Ok(entry.facts.dir.clone());
+        }
+        let row = self.store.catalog.agents_by_id(vec![agent]).await?.pop();
+        Ok(row.map(|row| self.home.join(row.dir)).unwrap_or_default())
+    }
+
+    /// Notes that it is on its way; false where it is already.
+    fn enter(&self, session: Uuid) -> bool {
+        match self.under_way().entry(session) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(free) => {
+                free.insert(CancellationToken::new());
+                true
+            }
+        }
+    }
+
+    fn under_way(&self) -> MutexGuard<'_, HashMap<Uuid, CancellationToken>> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A session that a model is asked about.
+#[derive(Debug)]
+pub struct Source {
+    pub wanted: Wanted,
+    /// As it was then.
+    pub header: SessionHeader,
+    pub messages: Vec<crate::message::Stored>,
+}

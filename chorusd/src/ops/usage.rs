@@ -1,0 +1,47 @@
+//! `usage`.
+
+use chorus_proto::methods::usage::{UsageDay, UsageParams, UsageResult, UsageSums};
+
+use super::context::history::since;
+use super::{Ops, select};
+use crate::failure::Result;
+use crate::store::catalog::{Sums, UsageFilter};
+
+/// What calls of models used, by day, agent and model. Days are those of the daemon's time zone.
+///
+/// # Errors
+/// `agent_not_found`, `invalid_params`, or a database that cannot be read.
+pub async fn usage(ops: &Ops, params: UsageParams) -> Result<UsageResult> {
+    let since = params.since.as_deref().map(|text| since(text, ops.clock.now())).transpose()?;
+    let agents = match &params.agent {
+        Some(name) => named(ops, name).await?,
+        None => Vec::new(),
+    };
+    let rows = ops.store.catalog.usage(UsageFilter { agents, since, zone: ops.usage.zone().clone() }).await?;
+    let mut total = Sums::default();
+    let days = rows.into_iter().map(|row| {
+        total.add(&row.sums);
+        UsageDay { day: row.day, agent: row.agent_name, model: row.model, sums: shown(&row.sums) }
+    });
+    Ok(UsageResult { days: days.collect(), total: shown(&total) })
+}
+
+/// The agents of that name that there are, or that were destroyed: what they used was used.
+async fn named(ops: &Ops, name: &str) -> Result<Vec<uuid::Uuid>> {
+    if let Some(entry) = ops.directory.by_name(name) {
+        return Ok(vec![entry.facts.id]);
+    }
+    let before = ops.store.catalog.users_named(name.to_owned()).await?;
+    if before.is_empty() { Err(select::unknown_agent(ops, name)) } else { Ok(before) }
+}
+
+fn shown(sums: &Sums) -> UsageSums {
+    UsageSums {
+        calls: sums.calls,
+        input_tokens: sums.input,
+        output_tokens: sums.output,
+        cache_read_tokens: sums.cache_read,
+        cost_usd: sums.known_cost(),
+        unpriced_calls: sums.unpriced,
+    }
+}

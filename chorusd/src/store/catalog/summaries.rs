@@ -1,0 +1,70 @@
+//! Sessions that a model is to summarise yet. A row goes with its session, and when the summary is there or given up.
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+use uuid::Uuid;
+
+use super::Catalog;
+use crate::failure::Result;
+
+/// A summary that is to come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// Somebody gave the description: it stays.
+    pub described: bool,
+}
+
+impl Catalog {
+    /// Notes that a session is to be summarised; one that is gone is not.
+    pub fn want_summary(&self, id: Uuid, wanted: Wanted) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| want(conn, id, wanted))
+    }
+
+    /// Forgets that a session is to be summarised.
+    pub fn summary_done(&self, id: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            conn.prepare_cached("DELETE FROM summaries_wanted WHERE id = ?1")?.execute([id.as_bytes()])?;
+            Ok(())
+        })
+    }
+
+    /// Whether and how a session is to be summarised.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn summary_wanted(&self, id: Uuid) -> Result<Option<Wanted>> {
+        self.reader
+            .submit(move |conn| {
+                Ok(conn
+                    .prepare_cached("SELECT described FROM summaries_wanted WHERE id = ?1")?
+                    .query_row([id.as_bytes()], |row| Ok(Wanted { described: row.get(0)? }))
+                    .optional()?)
+            })
+            .await
+    }
+
+    /// All sessions that are to be summarised, the newest first.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn summaries_wanted(&self) -> Result<Vec<Uuid>> {
+        self.reader
+            .submit(|conn| {
+                let mut statement = conn.prepare_cached(
+                    "SELECT id FROM summaries_wanted JOIN sessions USING (id) ORDER BY saved_at DESC",
+                )?;
+                let ids = statement
+                    .query_map([], |row| row.get(0).map(Uuid::from_bytes))?
+                    .collect::<rusqlite::Result<_>>()?;
+                Ok(ids)
+            })
+            .await
+    }
+}
+
+pub(super) fn want(conn: &Connection, id: Uuid, wanted: Wanted) -> Result<()> {
+    conn.prepare_cached(
+        "INSERT OR REPLACE INTO summaries_wanted (id, described) SELECT id, ?2 FROM sessions WHERE id = ?1",
+    )?
+    .execute(params![id.as_bytes(), wanted.described])?;
+    Ok(())
+}

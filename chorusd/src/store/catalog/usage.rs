@@ -1,0 +1,246 @@
+//! What calls of models used: one row a call.
+
+use std::collections::{BTreeMap, HashMap};
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use rusqlite::types::Value;
+use rusqlite::{Row, params, params_from_iter};
+use uuid::Uuid;
+
+use super::Catalog;
+use crate::failure::Result;
+use crate::message::ContextNo;
+use crate::store::journal::{from_nanos, to_nanos};
+
+/// What a model was called for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallKind {
+    Turn,
+    Summary,
+    Acknowledgement,
+}
+
+impl CallKind {
+    /// The word in the table.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Turn => "turn",
+            Self::Summary => "summary",
+            Self::Acknowledgement => "acknowledgement",
+        }
+    }
+}
+
+/// One call of a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UsageRow {
+    pub at: Timestamp,
+    pub agent_id: Uuid,
+    /// At that time.
+    pub agent_name: String,
+    pub context: Option<ContextNo>,
+    pub turn_id: Option<Uuid>,
+    /// `provider/model`.
+    pub model: String,
+    pub kind: CallKind,
+    /// Tokens of the whole input, cached ones included.
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+    /// `None`: no price is known.
+    pub cost_usd: Option<f64>,
+    pub duration_ms: u64,
+}
+
+/// What an agent has used.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Spent {
+    /// In and out.
+    pub tokens: u64,
+    /// In US dollars, of the calls whose price is known.
+    pub cost: f64,
+    pub calls: u64,
+    /// Calls whose price is not known.
+    pub unpriced: u64,
+}
+
+/// Which calls.
+#[derive(Debug, Clone)]
+pub struct UsageFilter {
+    /// Empty: of every agent.
+    pub agents: Vec<Uuid>,
+    pub since: Option<Timestamp>,
+    /// Whose days.
+    pub zone: TimeZone,
+}
+
+/// Calls counted together.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Sums {
+    pub calls: u64,
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cost: f64,
+    pub unpriced: u64,
+}
+
+impl Sums {
+    /// Counts those of another, too.
+    pub fn add(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.input += other.input;
+        self.output += other.output;
+        self.cache_read += other.cache_read;
+        self.cost += other.cost;
+        self.unpriced += other.unpriced;
+    }
+
+    /// The cost, where the price of any call is known.
+    #[must_use]
+    pub fn known_cost(&self) -> Option<f64> {
+        (self.unpriced < self.calls || self.calls == 0).then_some(self.cost)
+    }
+}
+
+/// The calls of an agent by one model on one day.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DayRow {
+    pub day: Date,
+    pub agent_id: Uuid,
+    /// The newest name.
+    pub agent_name: String,
+    pub model: String,
+    pub sums: Sums,
+}
+
+/// Every time zone is ahead or behind by whole quarters of an hour.
+const QUARTER: i64 = 15 * 60 * 1_000_000_000;
+
+impl Catalog {
+    /// Adds a call; answers the number of its row.
+    pub fn add_usage(&self, row: UsageRow) -> impl Future<Output = Result<i64>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            conn.prepare_cached(
+                "INSERT INTO usage (at, agent_id, agent_name, context, turn_id, model, kind, input, output, cache_read,
+                     cache_write, cost_usd, duration_ms)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+            )?
+            .execute(params![
+                to_nanos(row.at),
+                row.agent_id.as_bytes(),
+                row.agent_name,
+                row.context.map(|context| context.0),
+                row.turn_id.map(|id| id.as_bytes().to_vec()),
+                row.model,
+                row.kind.as_str(),
+                row.input,
+                row.output,
+                row.cache_read,
+                row.cache_write,
+                row.cost_usd,
+                row.duration_ms,
+            ])?;
+            Ok(conn.last_insert_rowid())
+        })
+    }
+
+    /// What each agent has used since then, and the number of the newest row: those after it are not counted.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn spent(&self, since: Timestamp) -> Result<(HashMap<Uuid, Spent>, i64)> {
+        self.reader
+            .submit(move |conn| {
+                // First: what comes between the two statements is counted by both, and not by neither.
+                let newest = conn.query_row("SELECT coalesce(max(id), 0) FROM usage", [], |row| row.get(0))?;
+                let mut statement = conn.prepare_cached(
+                    "SELECT agent_id, sum(input + output), total(cost_usd), count(*), count(*) - count(cost_usd)
+                     FROM usage WHERE at >= ?1 AND id <= ?2 GROUP BY agent_id",
+                )?;
+                let spent = |row: &Row<'_>| {
+                    let spent =
+                        Spent { tokens: row.get(1)?, cost: row.get(2)?, calls: row.get(3)?, unpriced: row.get(4)? };
+                    Ok((Uuid::from_bytes(row.get(0)?), spent))
+                };
+                let all = statement.query_map(params![to_nanos(since), newest], spent)?;
+                Ok((all.collect::<rusqlite::Result<_>>()?, newest))
+            })
+            .await
+    }
+
+    /// The calls by day, agent and model, the newest day first.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn usage(&self, filter: UsageFilter) -> Result<Vec<DayRow>> {
+        self.reader
+            .submit(move |conn| {
+                let mut values = vec![Value::Integer(filter.since.map_or(i64::MIN, to_nanos))];
+                values.extend(filter.agents.iter().map(|agent| Value::Blob(agent.as_bytes().to_vec())));
+                let of = if filter.agents.is_empty() {
+                    String::new()
+                } else {
+                    format!("AND agent_id IN ({})", vec!["?"; filter.agents.len()].join(", "))
+                };
+                // The name is that of the row with the highest number.
+                let mut statement = conn.prepare(&format!(
+                    "SELECT at / {QUARTER}, agent_id, agent_name, max(id), model, count(*), sum(input), sum(output),
+                            sum(cache_read), total(cost_usd), count(*) - count(cost_usd)
+                     FROM usage WHERE at >= ? {of} GROUP BY 1, 2, 5 ORDER BY 1"
+                ))?;
+                let (mut days, mut names) = (BTreeMap::<_, Sums>::new(), HashMap::new());
+                let mut rows = statement.query(params_from_iter(values))?;
+                while let Some(row) = rows.next()? {
+                    let at = from_nanos(row.get::<_, i64>(0)?.saturating_mul(QUARTER));
+                    let agent = Uuid::from_bytes(row.get(1)?);
+                    let day = at.to_zoned(filter.zone.clone()).date();
+                    names.insert(agent, row.get::<_, String>(2)?);
+                    let sums = Sums {
+                        calls: row.get(5)?,
+                        input: row.get(6)?,
+                        output: row.get(7)?,
+                        cache_read: row.get(8)?,
+                        cost: row.get(9)?,
+                        unpriced: row.get(10)?,
+                    };
+                    days.entry((day, agent, row.get::<_, String>(4)?)).or_default().add(&sums);
+                }
+                let name = |agent: &Uuid| names.get(agent).cloned().unwrap_or_default();
+                let mut days: Vec<_> = days
+                    .into_iter()
+                    .map(|((day, agent_id, model), sums)| DayRow {
+                        day,
+                        agent_id,
+                        agent_name: name(&agent_id),
+                        model,
+                        sums,
+                    })
+                    .collect();
+                let order = |row: &DayRow| (std::cmp::Reverse(row.day), row.agent_name.clone(), row.model.clone());
+                days.sort_by_cached_key(order);
+                Ok(days)
+            })
+            .await
+    }
+
+    /// Agents that called models under this name, destroyed ones too.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn users_named(&self, name: String) -> Result<Vec<Uuid>> {
+        self.reader
+            .submit(move |conn| {
+                let mut statement = conn.prepare_cached("SELECT DISTINCT agent_id FROM usage WHERE agent_name = ?1")?;
+                let ids = statement
+                    .query_map([name], |row| row.get(0).map(Uuid::from_bytes))?
+                    .collect::<rusqlite::Result<_>>()?;
+                Ok(ids)
+            })
+            .await
+    }
+}

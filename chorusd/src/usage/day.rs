@@ -1,0 +1,51 @@
+//! What a day is.
+
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan as _, Zoned};
+
+/// A day as a person means it: from midnight to midnight where the machine is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Day {
+    pub start: Timestamp,
+    /// The beginning of the next.
+    pub end: Zoned,
+}
+
+impl Day {
+    /// The day that `now` is in.
+    #[must_use]
+    pub fn of(now: Timestamp, zone: TimeZone) -> Self {
+        let here = now.to_zoned(zone);
+        // Only at the ends of what a calendar can say there is no midnight.
+        let start = here.start_of_day().unwrap_or_else(|_| here.clone());
+        let end = start.checked_add(1.day()).and_then(|next| next.start_of_day()).unwrap_or(here);
+        Self { start: start.timestamp(), end }
+    }
+
+    /// Whether `now` is in it.
+    #[must_use]
+    pub fn has(&self, now: Timestamp) -> bool {
+        self.start <= now && now < self.end.timestamp()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_end_at_midnight_also_when_the_clocks_change() {
+        let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+        for (now, start, end) in [
+            ("2026-02-27T12:00:00Z", "2026-02-26T23:00:00Z", "2026-02-27T23:00:00Z"),
+            ("2026-02-27T23:00:00Z", "2026-02-27T23:00:00Z", "2026-02-28T23:00:00Z"),
+            ("2026-03-29T12:00:00Z", "2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z"),
+            ("2026-10-25T12:00:00Z", "2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z"),
+        ] {
+            let [now, start, end] = [now, start, end].map(|time| time.parse::<Timestamp>().unwrap());
+            let day = Day::of(now, zone.clone());
+            assert_eq!((day.start, day.end.timestamp()), (start, end));
+            assert!(day.has(now) && day.has(start) && !day.has(end));
+        }
+    }
+}

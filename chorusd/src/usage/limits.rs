@@ -1,0 +1,65 @@
+//! What an agent may use in a day.
+
+use chorus_proto::ErrorKind;
+use jiff::Zoned;
+
+use super::Spent;
+use crate::failure::{Failure, Result};
+
+/// The caps of an agent; 0 is none.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Limits {
+    /// Tokens a day, in and out.
+    pub daily_tokens: u64,
+    /// US dollars a day.
+    pub daily_cost: f64,
+}
+
+impl Limits {
+    /// Whether the agent `name`, which has used `spent`, may use more before `end`.
+    ///
+    /// # Errors
+    /// `limit_reached`: which cap, what was used, when it ends and how it is raised.
+    pub fn check(&self, name: &str, spent: &Spent, end: &Zoned) -> Result<()> {
+        let (what, key) = if self.daily_tokens > 0 && spent.tokens >= self.daily_tokens {
+            let what = format!("{} tokens today, and its daily_token_limit is {}", spent.tokens, self.daily_tokens);
+            (what, "daily_token_limit")
+        } else if self.daily_cost > 0.0 && spent.cost >= self.daily_cost {
+            let what = format!("${:.4} today, and its daily_cost_limit is ${}", spent.cost, self.daily_cost);
+            (what, "daily_cost_limit")
+        } else {
+            return Ok(());
+        };
+        Err(Failure::new(ErrorKind::LimitReached, format!("{name} has used {what}")).hint(format!(
+            "it ends at midnight ({}); `chorusctl agent config {name} {key} N` raises it, 0 is no limit",
+            end.strftime("%Y-%m-%d %H:%M %Z")
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cap_is_named_with_what_was_used_and_how_it_is_raised() {
+        let end = "2026-02-28T00:00:00[UTC]".parse().unwrap();
+        let check = |daily_tokens, daily_cost, tokens, cost| {
+            let spent = Spent { tokens, cost, ..Spent::default() };
+            let failure = Limits { daily_tokens, daily_cost }.check("atlas", &spent, &end).err();
+            failure.map(|failure| (failure.kind, failure.message, failure.hint.unwrap()))
+        };
+        assert_eq!([check(0, 0.0, 9, 9.0), check(10, 2.0, 9, 1.9)], [None, None]);
+        let (kind, said, hint) = check(10, 2.0, 10, 2.0).unwrap();
+        assert_eq!(kind, ErrorKind::LimitReached);
+        assert_eq!(said, "atlas has used 10 tokens today, and its daily_token_limit is 10");
+        assert_eq!(
+            hint,
+            "it ends at midnight (2026-02-28 00:00 UTC); `chorusctl agent config atlas daily_token_limit N` raises it, 0 is \
+             no limit"
+        );
+        let (_, said, hint) = check(0, 2.5, 10, 2.50012).unwrap();
+        assert_eq!(said, "atlas has used $2.5001 today, and its daily_cost_limit is $2.5");
+        assert!(hint.contains("daily_cost_limit N"), "{hint}");
+    }
+}

@@ -1,0 +1,59 @@
+//! `usage`: what calls of models used.
+
+use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
+
+use super::method;
+
+method!(
+    /// What calls of models used, by day, agent and model.
+    Show = "usage", UsageParams => UsageResult
+);
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UsageParams {
+    /// Only this one, destroyed or not; left out: every agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// A duration back from now (`7d`, `1h30m`) or a date.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UsageResult {
+    /// The newest day first.
+    pub days: Vec<UsageDay>,
+    pub total: UsageSums,
+}
+
+/// The calls of an agent by one model on one day.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UsageDay {
+    /// From midnight to midnight where the daemon runs.
+    pub day: Date,
+    pub agent: String,
+    /// `provider/model`.
+    pub model: String,
+    #[serde(flatten)]
+    pub sums: UsageSums,
+}
+
+/// Calls counted together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UsageSums {
+    pub calls: u64,
+    /// Of the whole input, cached tokens included.
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub cache_read_tokens: u64,
+    /// US dollars, of the calls whose price is known; null where none is.
+    pub cost_usd: Option<f64>,
+    /// Calls whose price is not known: the cost is without them.
+    pub unpriced_calls: u64,
+}

@@ -1,0 +1,110 @@
+//! A stop calls no model, and a crash may come before it has answered: the next start fills in.
+
+use chorus_proto::{Client, Session, SummarySource};
+use chorus_tests::chat::Chat as _;
+use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::{DEADLINE, Daemon, wait_until};
+
+use super::{answer, is_by_model, ready, save, talk, talked};
+use crate::home;
+
+/// The newest session once a model has summarised it.
+fn filled_in(client: &mut Client) -> Session {
+    wait_until("the summary to be filled in", DEADLINE, || {
+        client.history("a").into_iter().next().filter(|session| session.header.summary_source == SummarySource::Llm)
+    })
+}
+
+#[test]
+fn a_stop_calls_no_model_and_the_next_start_fills_in() {
+    let (home, server) = (home(), ModelServer::start());
+    let (daemon, _) = talked(&home, &server);
+    assert!(daemon.terminate().success());
+    assert!(server.requests().is_empty(), "a model was called at shutdown");
+    let file = std::fs::read_dir(home.sessions("a")).expect("sessions/").next().expect("one").expect("an entry").path();
+    assert!(std::fs::read_to_string(&file).expect("the file").contains("\"extractive\""));
+    server.anthropic().always(Answer::text([answer()]));
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    let session = filled_in(&mut client);
+    is_by_model(&mut client, session.header.id);
+    assert!(daemon.terminate().success());
+    // Once is enough.
+    let daemon = Daemon::start(&home);
+    daemon.client().save("a", "a sign that it has looked");
+    assert_eq!(server.wait_for(2).len(), 2);
+}
+
+#[test]
+fn a_kill_between_the_save_and_the_summary() {
+    let (home, server) = (home(), ModelServer::start());
+    let (daemon, mut client) = talked(&home, &server);
+    server.anthropic().answer(Answer::empty().gate("never").then("x"));
+    let saved = save(&mut client, Some("given"));
+    assert!(saved.summary_pending);
+    server.reached("never");
+    daemon.kill9();
+    server.anthropic().always(Answer::text([answer()]));
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    let session = filled_in(&mut client);
+    assert_eq!((session.header.id, session.header.description.as_deref()), (saved.session.header.id, Some("given")));
+    is_by_model(&mut client, saved.session.header.id);
+}
+
+#[test]
+fn a_stop_in_the_middle_of_a_call_hangs_up_and_the_next_start_asks_again() {
+    let (home, server) = (home(), ModelServer::start());
+    let (daemon, mut client) = talked(&home, &server);
+    server.anthropic().answer(Answer::empty().gate("never").then("x"));
+    save(&mut client, None);
+    server.reached("never");
+    assert!(daemon.terminate().success());
+    server.wait_for_hang_ups(1);
+    server.anthropic().always(Answer::text([answer()]));
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    let session = filled_in(&mut client);
+    is_by_model(&mut client, session.header.id);
+}
+
+/// A provider that is down when the machine starts must not cost every summary.
+#[test]
+fn a_model_that_fails_is_asked_again_by_another_start() {
+    let (home, server) = (home(), ModelServer::start());
+    let (daemon, mut client) = talked(&home, &server);
+    client.init("b");
+    talk(&mut client, "b");
+    assert!(daemon.terminate().success());
+    server.anthropic().always(Answer::error(401, "{}"));
+    let daemon = Daemon::start(&home);
+    assert!(!server.wait_for(1).is_empty());
+    assert!(daemon.terminate().success());
+    server.anthropic().always(Answer::text([answer()]));
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    filled_in(&mut client);
+}
+
+#[test]
+fn at_most_four_models_are_asked_at_once() {
+    let (home, server) = (home(), ModelServer::start());
+    let daemon = Daemon::start_with(&home, &server.config_toml());
+    let mut client = daemon.client();
+    server.anthropic().always(Answer::empty().gate("all").then(&answer()));
+    let agents: Vec<String> = (0..7).map(|n| format!("a{n}")).collect();
+    let sessions: Vec<_> = agents
+        .iter()
+        .map(|agent| {
+            client.init(agent);
+            talk(&mut client, agent);
+            client.save(agent, "").header.id
+        })
+        .collect();
+    assert_eq!(server.wait_for(4).len(), 4);
+    server.open("all");
+    for session in sessions {
+        assert_eq!(ready(&mut client, session)["source"], "llm");
+    }
+    assert_eq!(server.requests().len(), 7);
+}

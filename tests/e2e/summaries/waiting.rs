@@ -1,0 +1,52 @@
+//! `context save` waits for the model's summary, or does not.
+
+use chorus_tests::chat::Chat as _;
+use chorus_tests::ctl::chorusctl;
+use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::{DEADLINE, wait_until};
+
+use super::{SUMMARY, TITLE, answer, is_by_model, ready, talked};
+use crate::home;
+
+#[test]
+fn it_waits_and_shows_what_the_model_wrote() {
+    let (home, server) = (home(), ModelServer::start());
+    let (_daemon, mut client) = talked(&home, &server);
+    server.anthropic().answer(Answer::empty().gate("go").then(&answer()));
+    let said = std::thread::scope(|scope| {
+        let save = scope.spawn(|| chorusctl(&home, ["--json", "context", "save"]).json());
+        server.reached("go");
+        assert!(!save.is_finished());
+        server.open("go");
+        save.join().expect("the command")
+    });
+    assert_eq!((&said["session"]["summary"], &said["session"]["description"]), (&SUMMARY.into(), &TITLE.into()));
+    assert!(said.get("summary_pending").is_none(), "{said}");
+    server.anthropic().say([answer()]);
+    let text = chorusctl(&home, ["context", "save"]).ok();
+    assert!(text.contains(SUMMARY), "{text}");
+    assert_eq!(client.history("a").len(), 2);
+}
+
+#[test]
+fn it_ends_too_where_the_model_has_nothing_to_say() {
+    let (home, server) = (home(), ModelServer::start());
+    let (_daemon, _client) = talked(&home, &server);
+    server.anthropic().always(Answer::empty());
+    let said = chorusctl(&home, ["--json", "context", "save"]).json();
+    assert_eq!(said["session"]["summary_source"], "extractive");
+    assert!(said.get("summary_pending").is_none(), "{said}");
+}
+
+#[test]
+fn with_no_wait_it_is_filled_in_later() {
+    let (home, server) = (home(), ModelServer::start());
+    let (_daemon, mut client) = talked(&home, &server);
+    server.anthropic().answer(Answer::empty().gate("go").then(&answer()));
+    let said = chorusctl(&home, ["--json", "context", "save", "--no-wait"]).json();
+    assert_eq!((&said["summary_pending"], &said["session"]["summary_source"]), (&true.into(), &"extractive".into()));
+    server.open("go");
+    let session = wait_until("the session", DEADLINE, || client.history("a").pop()).header.id;
+    ready(&mut client, session);
+    is_by_model(&mut client, session);
+}
