@@ -15,6 +15,7 @@ const AFTER_HELP: &str = "\
 Examples:
   chorusctl tour                                  see the whole story in ten seconds
   chorusctl agent init atlas                      make an agent
+  chorusctl send 'what is left to do?'            ask its model
   chorusctl session import transcript.jsonl       bring a conversation along
   chorusctl context history                       list what was saved
   chorusctl context restore latest                go on where it stopped

@@ -8,6 +8,7 @@ pub mod daemon;
 pub mod data;
 pub mod disk;
 pub mod fuzz;
+pub mod gate;
 pub mod home;
 pub mod import;
 pub mod inside;
@@ -17,6 +18,7 @@ pub mod model_server;
 pub mod process;
 pub mod raw;
 pub mod rng;
+pub mod running;
 pub mod schema;
 pub mod scripted;
 pub mod strace;
@@ -25,9 +27,11 @@ pub mod wait;
 pub use clock::Hands;
 pub use ctl::Output;
 pub use daemon::Daemon;
+pub use gate::Gate;
 pub use home::{Bins, Home};
 pub use inside::Inside;
 pub use raw::Raw;
+pub use running::Running;
 pub use wait::{DEADLINE, wait_until};
 
 /// Says why a test is not run here, and that it was not.

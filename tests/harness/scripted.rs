@@ -6,6 +6,7 @@ use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::{Arc, Mutex};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Value, json};
 
 use crate::home::Home;
@@ -98,6 +99,19 @@ impl Asked<'_> {
     pub fn error(&mut self, kind: &str, message: &str, hint: &str) {
         let error = json!({"code": -32000, "message": message, "data": {"kind": kind, "hint": hint}});
         send(self.stream, &json!({"jsonrpc": "2.0", "id": self.id, "error": error}));
+    }
+
+    /// Whether whoever asked still listens.
+    #[must_use]
+    pub fn is_heard(&self) -> bool {
+        let mut waiting = [PollFd::new(&*self.stream, PollFlags::RDHUP)];
+        poll(&mut waiting, Some(&Timespec { tv_sec: 0, tv_nsec: 10_000_000 })).is_ok_and(|gone| gone == 0)
+    }
+
+    /// Answers nothing, until whoever asked has gone.
+    pub fn wait_for_end(self) {
+        // It says nothing more, so what comes is the end.
+        let _ = self.stream.read(&mut [0]);
     }
 
     /// Closes the connection.

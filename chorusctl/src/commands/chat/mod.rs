@@ -42,7 +42,7 @@ pub fn run(args: &Args, app: &mut App) -> Result<(), Failure> {
     app.hold(opened.agent.clone());
     let interrupts = Interrupts::watch(app, Some(opened.agent.clone()))?;
     if person {
-        talk::run(app, &interrupts, opened, args.thinking)
+        talk::run(app, &interrupts.patient(), opened, args.thinking)
     } else {
         lines::run(app, &interrupts, args.thinking)
     }

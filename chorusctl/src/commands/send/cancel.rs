@@ -1,5 +1,6 @@
 //! `send.cancel`: Ctrl-C while a turn runs. It goes by a connection of its own, because the other one waits for the reply.
 
+use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,6 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 enum Now {
     /// Ends the program, as if nobody listened.
     Leaves,
+    /// Says that the next one does: this one was meant for a turn that has just ended.
+    Warns,
     /// Nothing: the prompt reads it as a key, and a signal from elsewhere must not leave the terminal as the prompt has it.
     Prompting,
     /// Has the turn cancelled once it begins: before, it has no id.
@@ -33,6 +36,15 @@ enum Now {
     /// Cancels this turn.
     Running(Uuid),
     Cancelled,
+}
+
+/// Whether whoever started this wants Ctrl-C not to reach it, as a shell does for `chorusctl send … &` in a script. Told where
+/// the system has it in a file; elsewhere the answer is no.
+fn is_ignored() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let signals = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let signals = signals.and_then(|signals| u64::from_str_radix(signals.trim(), 16).ok());
+    signals.is_some_and(|signals| signals & (1 << (SIGINT - 1)) != 0)
 }
 
 #[derive(Debug)]
@@ -45,7 +57,11 @@ struct Shared {
 
 /// Ctrl-C, from now to the end of the program.
 #[derive(Debug)]
-pub struct Interrupts(Arc<Shared>);
+pub struct Interrupts {
+    shared: Arc<Shared>,
+    /// What it does where no turn runs.
+    resting: Now,
+}
 
 impl Interrupts {
     /// Listens for Ctrl-C; turns are those of `agent`.
@@ -53,27 +69,37 @@ impl Interrupts {
     /// # Errors
     /// [`Failure`] where the system does not let it.
     pub fn watch(app: &App, agent: Option<String>) -> Result<Self, Failure> {
-        let failed = |error: io::Error| Failure::failed(format!("failed to listen for Ctrl-C: {}", plain(&error)));
         let socket = app.places()?.socket.clone();
         let shared = Arc::new(Shared { now: Mutex::new(Now::Leaves), socket, agent, notes: app.notes });
-        let (mut signals, told) = (Signals::new([SIGINT]).map_err(failed)?, shared.clone());
-        let listen = move || signals.forever().for_each(|_| told.interrupted());
+        let interrupts = Self { shared: shared.clone(), resting: Now::Leaves };
+        if is_ignored() {
+            return Ok(interrupts);
+        }
+        let failed = |error: io::Error| Failure::failed(format!("failed to listen for Ctrl-C: {}", plain(&error)));
+        let mut signals = Signals::new([SIGINT]).map_err(failed)?;
+        let listen = move || signals.forever().for_each(|_| shared.interrupted());
         thread::Builder::new().name("ctrl-c".into()).spawn(listen).map_err(failed)?;
-        Ok(Self(shared))
+        Ok(interrupts)
+    }
+
+    /// For a conversation, which one Ctrl-C too many must not end.
+    #[must_use]
+    pub fn patient(self) -> Self {
+        Self { resting: Now::Warns, ..self }
     }
 
     /// A turn was asked for.
     pub fn asked(&self) {
-        self.0.set(Now::Waiting);
+        self.shared.set(Now::Waiting);
     }
 
     /// It begins.
     pub fn started(&self, turn: Uuid) {
-        let mut now = self.0.now();
+        let mut now = self.shared.now();
         match *now {
             Now::WaitingCancelled => {
                 *now = Now::Cancelled;
-                Shared::cancel(&self.0, turn);
+                Shared::cancel(&self.shared, turn);
             }
             Now::Waiting => *now = Now::Running(turn),
             _ => {}
@@ -82,15 +108,15 @@ impl Interrupts {
 
     /// It has ended; whether somebody wanted it cancelled here.
     pub fn ended(&self) -> bool {
-        let before = std::mem::replace(&mut *self.0.now(), Now::Leaves);
+        let before = std::mem::replace(&mut *self.shared.now(), self.resting);
         matches!(before, Now::Cancelled | Now::WaitingCancelled)
     }
 
     /// Carries `read` out, during which Ctrl-C is a key.
     pub fn prompting<T>(&self, read: impl FnOnce() -> T) -> T {
-        self.0.set(Now::Prompting);
+        self.shared.set(Now::Prompting);
         let read = read();
-        self.0.set(Now::Leaves);
+        self.shared.set(self.resting);
         read
     }
 }
@@ -108,6 +134,10 @@ impl Shared {
         let mut now = self.now();
         match *now {
             Now::Prompting => {}
+            Now::Warns => {
+                *now = Now::Leaves;
+                self.notes.line("\nCtrl-C again leaves");
+            }
             Now::Waiting => {
                 *now = Now::WaitingCancelled;
                 self.notes.line("\nit is cancelled when its turn comes; Ctrl-C again leaves it waiting");

@@ -1,0 +1,91 @@
+//! A conversation that is piped in.
+
+use chorus_tests::ctl::{chorusctl_with, run};
+use chorus_tests::{Gate, Running};
+use serde_json::json;
+
+use super::{Calls, PROMPT, context, daemon, echoes, plain, replies, started, text, texts};
+use crate::home;
+
+#[test]
+fn each_line_is_a_message() {
+    let home = home();
+    let calls = echoes(&home);
+    let said = chorusctl_with(&home, ["chat"], "one\n\n/help me \\\r\n two".as_bytes());
+    assert_eq!(texts(&calls), ["one", "/help me \\", " two"]);
+    assert_eq!(said.stdout, "heard \"one\"\nheard \"/help me \\\\\"\nheard \" two\"\n");
+    assert_eq!((said.status, &*said.stderr), (0, "atlas · a new conversation\n"));
+    for sent in calls.of("send") {
+        assert_eq!(sent["agent"], "atlas", "it goes on with the agent it began with");
+    }
+    let said = chorusctl_with(&home, ["--json", "--quiet", "chat"], b"one\ntwo\n");
+    assert_eq!((said.stdout.lines().count(), &*said.stderr), (2, ""));
+    assert!(said.stdout.lines().all(|line| line.starts_with('{')), "{}", said.stdout);
+}
+
+#[test]
+fn a_message_is_answered_before_the_next_is_written() {
+    let home = home();
+    echoes(&home);
+    let mut running = Running::piped(plain(&home));
+    for word in ["one", "two"] {
+        running.input(&format!("{word}\n"));
+        running.out.until(&format!("heard {word:?}\n"));
+    }
+    running.close();
+    assert_eq!(running.end().0.code(), Some(0));
+}
+
+#[test]
+fn the_first_that_fails_ends_it() {
+    let home = home();
+    let refuses = |mut asked: super::Asked<'_>| asked.error("limit_reached", "it is enough for today", "wait");
+    let calls = daemon(&home, refuses, |mut asked| asked.result(context(0, 0, &[])));
+    let said = run(plain(&home), b"one\ntwo\n");
+    said.failed_with_hint(6);
+    assert_eq!(texts(&calls), ["one"]);
+    assert_eq!(run(plain(&home), b"\xff\n").status, 2);
+}
+
+#[test]
+fn ctrl_c_cancels_the_turn_and_ends_it() {
+    let (home, cancelled) = (home(), Gate::default());
+    let told = cancelled.clone();
+    let turn = move |mut asked: super::Asked<'_>| {
+        started(&mut asked);
+        text(&mut asked, "Half");
+        cancelled.pass();
+        asked.error("interrupted", "the turn was cancelled", "it is kept");
+    };
+    let calls: Calls = daemon(&home, turn, move |mut asked| match &*asked.method {
+        "send.cancel" => {
+            asked.result(json!({"turn_id": null}));
+            told.open();
+        }
+        _ => asked.result(context(0, 0, &[])),
+    });
+    let mut running = Running::piped(plain(&home));
+    running.input("one\ntwo\n");
+    running.out.until("Half");
+    running.interrupt();
+    let (status, out, err) = running.end();
+    assert_eq!((status.code(), &*out), (Some(1), "Half\n"));
+    assert!(err.ends_with("the turn was cancelled; what came is kept\n"), "{err}");
+    assert_eq!(texts(&calls), ["one"]);
+    assert!(!out.contains(PROMPT));
+}
+
+#[test]
+fn a_new_conversation_keeps_the_one_before() {
+    let home = home();
+    let calls = daemon(
+        &home,
+        |mut asked| replies(&mut asked, "hello"),
+        |mut asked| {
+            let cleared = json!({"discarded": 0, "saved": null});
+            asked.result(if asked.method == "context.clear" { cleared } else { context(0, 0, &[]) });
+        },
+    );
+    assert_eq!(chorusctl_with(&home, ["chat", "--new"], b"hi\n").ok(), "hello\n");
+    assert_eq!(calls.of("context.clear"), [json!({"save": true})]);
+}

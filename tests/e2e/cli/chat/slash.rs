@@ -1,0 +1,73 @@
+//! Commands inside a conversation.
+
+use chorus_tests::Home;
+use serde_json::{Value, json};
+
+use super::{Calls, PROMPT, at_prompt, chat, context, daemon, echo, echoes, leave, plain, say, texts};
+use crate::home;
+
+fn golden(name: &str) -> Value {
+    let path = format!("{}/../proto/golden/v1/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).expect("a golden file");
+    serde_json::from_str::<Value>(&text).expect("JSON")["result"].clone()
+}
+
+/// A daemon that answers the verbs as the golden files do.
+fn answers(home: &Home) -> Calls {
+    daemon(home, echo, |mut asked| {
+        asked.result(match &*asked.method {
+            "context.show" => context(0, 0, &[]),
+            "context.save" => golden("context.save.result.plain"),
+            method => golden(&format!("{method}.result")),
+        });
+    })
+}
+
+#[test]
+fn they_are_the_verbs_for_this_agent() {
+    let home = home();
+    let calls = answers(&home);
+    let mut running = chat(&plain(&home));
+    say(&mut running, "/save before lunch\r", PROMPT);
+    say(&mut running, "/restore 2\r", "restored ");
+    say(&mut running, "/history\r", PROMPT);
+    say(&mut running, "/status\r", "chorusd ");
+    say(&mut running, "/new\r", "a new conversation\r\n");
+    say(&mut running, "/help\r", "/exit");
+    at_prompt(&running);
+    running.input("/exit\r");
+    let (status, out, _) = running.end();
+    assert_eq!(status.code(), Some(0), "{out}");
+    assert_eq!(calls.of("context.save"), [json!({"agent": "atlas", "description": "before lunch", "clear": false})]);
+    assert_eq!(calls.of("context.restore"), [json!({"agent": "atlas", "session": "2", "discard": false})]);
+    assert_eq!(calls.of("context.clear"), [json!({"agent": "atlas", "save": true})]);
+    assert_eq!(calls.of("status"), [json!({"agent": "atlas"})]);
+    assert_eq!(calls.of("context.history").len(), 1);
+    assert!(calls.of("send").is_empty());
+}
+
+#[test]
+fn a_slip_is_told_and_not_sent() {
+    let home = home();
+    let calls = echoes(&home);
+    let mut running = chat(&plain(&home));
+    let shown = say(&mut running, "/etc/hosts is wrong\r", PROMPT);
+    assert!(shown.contains("error: no command /etc/hosts") && shown.contains("a space before it"), "{shown}");
+    say(&mut running, " /etc/hosts is wrong\r", "heard \" /etc/hosts is wrong\"");
+    leave(running);
+    assert_eq!(texts(&calls), [" /etc/hosts is wrong"]);
+}
+
+#[test]
+fn tab_completes_commands_and_sessions() {
+    let home = home();
+    let calls = answers(&home);
+    let mut running = chat(&plain(&home));
+    say(&mut running, "/sa\t", "/save ");
+    running.type_until("x\r", PROMPT);
+    say(&mut running, "/re\tlat\t", "/restore latest");
+    running.type_until("\r", "restored ");
+    leave(running);
+    assert_eq!(calls.of("context.save"), [json!({"agent": "atlas", "description": "x", "clear": false})]);
+    assert_eq!(calls.of("context.restore"), [json!({"agent": "atlas", "session": "latest", "discard": false})]);
+}

@@ -1,0 +1,166 @@
+//! Ctrl-C while a turn runs.
+
+use std::os::unix::process::ExitStatusExt as _;
+
+use chorus_tests::{Gate, Running};
+use serde_json::json;
+
+use super::{TURN, command, daemon, replies, started, talks, text};
+use crate::home;
+
+const KEPT: &str = "error: the turn was cancelled; what came is kept\n";
+
+fn interrupted(asked: &mut super::Asked<'_>) {
+    asked.error("interrupted", "the turn was cancelled", "what came is kept");
+}
+
+#[test]
+fn it_cancels_the_turn_by_its_id() {
+    let (home, cancelled) = (home(), Gate::default());
+    let told = cancelled.clone();
+    let calls = daemon(
+        &home,
+        move |mut asked| {
+            started(&mut asked);
+            text(&mut asked, "Half");
+            cancelled.pass();
+            interrupted(&mut asked);
+        },
+        move |mut asked| {
+            asked.result(json!({"turn_id": TURN}));
+            told.open();
+        },
+    );
+    let mut running = Running::piped(command(&home, &["--agent", "atlas", "send", "go on"]));
+    running.out.until("Half");
+    running.interrupt();
+    let (status, out, err) = running.end();
+    assert_eq!((status.code(), &*out, &*err), (Some(1), "Half\n", KEPT));
+    assert_eq!(calls.of("send.cancel"), [json!({"agent": "atlas", "turn_id": TURN})]);
+}
+
+#[test]
+fn a_second_one_leaves_at_once() {
+    let (home, asked_to) = (home(), Gate::default());
+    let told = asked_to.clone();
+    daemon(
+        &home,
+        |mut asked| {
+            started(&mut asked);
+            text(&mut asked, "Half");
+            asked.wait_for_end();
+        },
+        move |asked| {
+            told.open();
+            asked.wait_for_end();
+        },
+    );
+    let mut running = Running::piped(command(&home, &["send", "go on"]));
+    running.out.until("Half");
+    running.interrupt();
+    asked_to.pass();
+    running.interrupt();
+    let (status, out, _) = running.end();
+    assert_eq!((status.signal(), &*out), (Some(2), "Half"));
+}
+
+#[test]
+fn a_turn_that_waits_is_cancelled_when_it_begins() {
+    let (home, begin, cancelled) = (home(), Gate::default(), Gate::default());
+    let (begins, told) = (begin.clone(), cancelled.clone());
+    let calls = daemon(
+        &home,
+        move |mut asked| {
+            asked.said(json!({"queued": {"before": 1}}));
+            begins.pass();
+            started(&mut asked);
+            cancelled.pass();
+            interrupted(&mut asked);
+        },
+        move |mut asked| {
+            asked.result(json!({"turn_id": TURN}));
+            told.open();
+        },
+    );
+    let mut running = Running::piped(command(&home, &["send", "go on"]));
+    running.err.until("queued: 1 turn before it");
+    running.interrupt();
+    running.err.until("it is cancelled when its turn comes");
+    assert!(calls.of("send.cancel").is_empty(), "it has no id yet");
+    begin.open();
+    let (status, out, err) = running.end();
+    assert_eq!((status.code(), &*out), (Some(1), ""));
+    assert!(err.ends_with(KEPT), "{err}");
+}
+
+#[test]
+fn a_reply_that_was_faster_is_a_reply() {
+    let (home, cancelled) = (home(), Gate::default());
+    let told = cancelled.clone();
+    daemon(
+        &home,
+        move |mut asked| {
+            started(&mut asked);
+            text(&mut asked, "All");
+            cancelled.pass();
+            replies(&mut asked, "All");
+        },
+        move |mut asked| {
+            asked.result(json!({"turn_id": null}));
+            told.open();
+        },
+    );
+    let mut running = Running::piped(command(&home, &["send", "go on"]));
+    running.out.until("All");
+    running.interrupt();
+    let (status, out, err) = running.end();
+    assert_eq!((status.code(), &*out, &*err), (Some(0), "All\n", ""));
+}
+
+#[test]
+fn ctrl_c_at_a_terminal_is_the_same() {
+    let (home, cancelled) = (home(), Gate::default());
+    let told = cancelled.clone();
+    daemon(
+        &home,
+        move |mut asked| {
+            started(&mut asked);
+            text(&mut asked, "Half");
+            cancelled.pass();
+            interrupted(&mut asked);
+        },
+        move |mut asked| {
+            asked.result(json!({"turn_id": TURN}));
+            told.open();
+        },
+    );
+    let mut running = Running::at_terminal(&command(&home, &["send", "go on"]));
+    running.out.until("Half");
+    running.input("\u{3}");
+    let (status, out, _) = running.end();
+    assert_eq!(status.code(), Some(1), "{out}");
+    assert!(out.contains("the turn was cancelled; what came is kept"), "{out}");
+}
+
+/// `chorusctl send … &` in a script.
+#[test]
+fn where_the_shell_ignores_it_the_turn_goes_on() {
+    let (home, go_on) = (home(), Gate::default());
+    let goes = go_on.clone();
+    let calls = talks(&home, move |mut asked| {
+        started(&mut asked);
+        text(&mut asked, "Half");
+        goes.pass();
+        text(&mut asked, " and half");
+        replies(&mut asked, "Half and half");
+    });
+    let mut shell = home.command("sh");
+    shell.args(["-c", r#"trap "" INT; exec "$0" send "go on""#, home.bins.chorusctl]);
+    let mut running = Running::piped(shell);
+    running.out.until("Half");
+    running.interrupt();
+    go_on.open();
+    let (status, out, err) = running.end();
+    assert_eq!((status.code(), &*out, &*err), (Some(0), "Half and half\n", ""));
+    assert!(calls.of("send.cancel").is_empty());
+}

@@ -1,0 +1,59 @@
+//! Turns without a reply, and what the command makes of them.
+
+use chorus_tests::ctl::chorusctl;
+
+use super::{started, talks, text};
+use crate::home;
+
+#[test]
+fn each_kind_of_failure_has_its_status_and_its_hint() {
+    for (kind, status) in
+        [("model_unavailable", 1), ("interrupted", 1), ("limit_reached", 6), ("busy", 7), ("no_agent", 3)]
+    {
+        let home = home();
+        talks(&home, move |mut asked| asked.error(kind, "it did not work", "do this"));
+        for args in [&["send", "x"][..], &["--json", "send", "x"], &["send", "x", "--no-stream"]] {
+            let said = chorusctl(&home, args.iter().copied());
+            assert_eq!(said.failed_with_hint(status), "error: it did not work\nhint: do this\n", "{kind}");
+        }
+    }
+}
+
+#[test]
+fn what_came_before_a_failure_is_shown_and_its_line_ended() {
+    let home = home();
+    talks(&home, |mut asked| {
+        started(&mut asked);
+        text(&mut asked, "Half");
+        asked.error("model_unavailable", "the stream broke off", "send it again");
+    });
+    let said = chorusctl(&home, ["send", "x"]);
+    let told = "error: the stream broke off\nhint: send it again\n";
+    assert_eq!((said.status, &*said.stdout, &*said.stderr), (1, "Half\n", told));
+}
+
+#[test]
+fn a_daemon_that_goes_away_is_told() {
+    let home = home();
+    talks(&home, |mut asked| {
+        started(&mut asked);
+        asked.hang_up();
+    });
+    let said = chorusctl(&home, ["send", "x"]);
+    let said = said.failed_with_hint(1);
+    assert!(said.contains("went away") && said.contains("context show"), "{said}");
+}
+
+#[test]
+fn a_timeout_that_was_asked_for_holds_however_much_comes() {
+    let home = home();
+    talks(&home, |mut asked| {
+        started(&mut asked);
+        while asked.is_heard() {
+            text(&mut asked, "on ");
+        }
+    });
+    let said = chorusctl(&home, ["--timeout", "300ms", "send", "x"]);
+    assert_eq!(said.status, 1, "{said:?}");
+    assert!(said.stdout.starts_with("on ") && said.stderr.contains("the turn goes on"), "{said:?}");
+}

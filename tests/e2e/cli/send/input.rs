@@ -1,0 +1,56 @@
+//! Where the message comes from, and what goes along with it.
+
+use std::fs;
+
+use chorus_tests::ctl::{chorusctl, chorusctl_with};
+use serde_json::json;
+
+use super::{replies, talks};
+use crate::home;
+
+#[test]
+fn a_message_comes_from_an_argument_or_from_standard_input_as_it_is() {
+    let home = home();
+    let calls = talks(&home, |mut asked| replies(&mut asked, "yes"));
+    chorusctl_with(&home, ["send", "hello"], b"not this").ok();
+    chorusctl_with(&home, ["send", "-"], b"  piped\n").ok();
+    chorusctl_with(&home, ["send"], "grüße\r\n".as_bytes()).ok();
+    chorusctl(&home, ["send", "- an item"]).ok();
+    chorusctl(&home, ["send", "--", "--jsnol"]).ok();
+    let texts: Vec<_> = calls.of("send").into_iter().map(|params| params["text"].clone()).collect();
+    assert_eq!(texts, ["hello", "  piped\n", "grüße\r\n", "- an item", "--jsnol"]);
+}
+
+#[test]
+fn nothing_is_no_message() {
+    let home = home();
+    let calls = talks(&home, |mut asked| replies(&mut asked, "yes"));
+    for (args, stdin) in
+        [(&["send"][..], &b""[..]), (&["send", " \n"], b""), (&["send", "-"], b"\n"), (&["send", ""], b"x")]
+    {
+        chorusctl_with(&home, args.iter().copied(), stdin).failed_with_hint(2);
+    }
+    chorusctl_with(&home, ["send"], b"\xff").failed_with_hint(2);
+    chorusctl(&home, ["send", "--jsnol"]).failed_with_hint(2);
+    assert!(calls.of("send").is_empty());
+}
+
+#[test]
+fn files_go_along() {
+    let home = home();
+    let calls = talks(&home, |mut asked| replies(&mut asked, "a cat"));
+    fs::write(home.user.join("cat.png"), b"\x89PNG").expect("a file");
+    fs::write(home.user.join("notes"), "a,b\n").expect("a file");
+    chorusctl(&home, ["send", "what is this?", "--attach", "cat.png", "--attach", "./notes"]).ok();
+    let attached = json!([
+        {"name": "cat.png", "media_type": "image/png", "size": 4, "data": "iVBORw=="},
+        {"name": "notes", "media_type": "text/plain", "size": 4, "data": "YSxiCg=="},
+    ]);
+    assert_eq!(calls.of("send")[0]["attachments"], attached);
+    chorusctl(&home, ["send", "x", "--attach", "none.png"]).failed(3);
+    let big = fs::File::create(home.user.join("big.bin")).expect("a file");
+    big.set_len(12 << 20).expect("its length");
+    chorusctl(&home, ["send", "x", "--attach", "big.bin"]).failed_with_hint(2);
+    chorusctl(&home, ["send", "x", "--attach", "."]).failed(1);
+    assert_eq!(calls.of("send").len(), 1);
+}

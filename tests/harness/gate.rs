@@ -1,0 +1,26 @@
+//! What one thread waits for and another lets go on.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use crate::wait::DEADLINE;
+
+/// Closed until it is opened, then open for good.
+#[derive(Debug, Clone, Default)]
+pub struct Gate(Arc<(Mutex<bool>, Condvar)>);
+
+impl Gate {
+    pub fn open(&self) {
+        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.0.1.notify_all();
+    }
+
+    /// Waits until it is open.
+    ///
+    /// # Panics
+    /// Where it is not in time.
+    pub fn pass(&self) {
+        let state = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (open, _) = self.0.1.wait_timeout_while(state, DEADLINE, |open| !*open).expect("no panic at the gate");
+        assert!(*open, "waited {DEADLINE:?} at a gate");
+    }
+}
