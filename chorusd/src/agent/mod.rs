@@ -20,7 +20,6 @@ pub mod state;
 #[cfg(test)]
 mod state_tests;
 pub mod summaries;
-mod summarise;
 pub mod window;
 
 use std::path::PathBuf;
