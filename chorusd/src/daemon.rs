@@ -238,6 +238,7 @@ impl Daemon {
         }
         self.tasks.spawn(idle::run(self.ops.registry.clone(), stop.clone()));
         self.tasks.spawn(rest::run(self.ops.registry.clone(), stop.clone()));
+        self.tasks.spawn(self.ops.registry.summaries.clone().keep_time());
         self.tasks.spawn(maintain(self.ops.clone()));
         let registry = self.ops.registry.clone();
         self.tasks.spawn(async move { registry.close_turns().await });

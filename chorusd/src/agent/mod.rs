@@ -23,7 +23,6 @@ pub mod state;
 #[cfg(test)]
 mod state_tests;
 pub mod summaries;
-mod summarise;
 pub mod turn;
 pub mod voice;
 pub mod window;

@@ -107,3 +107,126 @@ impl Usage {
         Ok(MutexGuard::map(held, |held| held.insert(today)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::atomic::{AtomicI64, Ordering};
+
+    use chorus_proto::ErrorKind;
+    use futures_util::future::BoxFuture;
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::clock::{Ticks, Time};
+    use crate::store::Durability;
+    use crate::store::catalog::UsageFilter;
+    use crate::usage::{CallKind, Limits};
+
+    /// A time of day that says what it is told, in seconds.
+    #[derive(Clone)]
+    struct Told(Arc<AtomicI64>);
+
+    impl Told {
+        fn at(time: &str) -> Self {
+            let told = Self(Arc::default());
+            told.set(time);
+            told
+        }
+
+        fn set(&self, time: &str) {
+            self.0.store(time.parse::<Timestamp>().unwrap().as_second(), Ordering::Relaxed);
+        }
+    }
+
+    impl Time for Told {
+        fn now(&self) -> Timestamp {
+            Timestamp::from_second(self.0.load(Ordering::Relaxed)).unwrap()
+        }
+
+        fn ticks(&self) -> Ticks {
+            Ticks(0)
+        }
+
+        fn sleep_until(&self, _: Ticks) -> BoxFuture<'_, ()> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    fn store(home: &Path) -> Arc<Store> {
+        let _ = std::fs::create_dir(home.join(crate::store::DB));
+        let on_fatal: crate::store::OnFatal = Arc::new(|failure| panic!("{failure}"));
+        Arc::new(Store::open(home, Durability::Always, &on_fatal).unwrap())
+    }
+
+    fn agent(daily_tokens: u64) -> Facts {
+        let limits = Limits { daily_tokens, daily_cost: 0.0 };
+        Facts { id: Uuid::from_u128(1), name: "a".into(), dir: "/a".into(), model: None, idle_timeout: None, limits }
+    }
+
+    fn row(at: Timestamp, input: u64, cost_usd: Option<f64>) -> UsageRow {
+        UsageRow {
+            at,
+            agent_id: Uuid::from_u128(1),
+            agent_name: "a".into(),
+            context: None,
+            turn_id: Some(Uuid::from_u128(2)),
+            model: "p/m".into(),
+            kind: CallKind::Turn,
+            input,
+            output: 1,
+            cache_read: 0,
+            cache_write: 0,
+            cost_usd,
+            duration_ms: 1,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_cap_holds_until_midnight_and_over_a_restart() {
+        let home = tempfile::tempdir().unwrap();
+        let time = Told::at("2026-02-27T22:30:00Z");
+        // An hour ahead: the day ends at 23:00 UTC.
+        let zone = TimeZone::fixed(jiff::tz::offset(1));
+        let usage = |store: &Arc<Store>| Usage::new(store.clone(), Clock::new(time.clone()), zone.clone());
+        let (first, a) = (store(home.path()), agent(20));
+        let before = usage(&first);
+        before.may_call(&a).await.unwrap();
+        before.note(row(time.now(), 9, Some(0.5))).await;
+        before.may_call(&a).await.unwrap();
+        before.note(row(time.now(), 9, None)).await;
+        let failure = before.may_call(&a).await.unwrap_err();
+        assert_eq!(failure.kind, ErrorKind::LimitReached);
+        assert!(failure.hint.unwrap().contains("2026-02-28 00:00"));
+        before.may_call(&agent(21)).await.unwrap();
+
+        let after = usage(&first);
+        assert_eq!(after.may_call(&a).await.unwrap_err().kind, ErrorKind::LimitReached);
+        let spent = after.spent_today().await.unwrap()[&a.id];
+        assert_eq!(spent, Spent { tokens: 20, cost: 0.5, calls: 2, unpriced: 1 });
+        for (now, may) in
+            [("2026-02-27T22:59:59Z", false), ("2026-02-27T23:00:00Z", true), ("2026-02-27T22:00:00Z", false)]
+        {
+            time.set(now);
+            assert_eq!(after.may_call(&a).await.is_ok(), may, "{now}");
+        }
+    }
+
+    #[tokio::test]
+    async fn days_are_those_of_the_zone() {
+        let home = tempfile::tempdir().unwrap();
+        let store = store(home.path());
+        for at in ["2026-02-27T18:29:00Z", "2026-02-27T18:30:00Z", "2026-02-28T18:29:59Z"] {
+            store.catalog.add_usage(row(at.parse().unwrap(), 9, None)).await.unwrap();
+        }
+        for (zone, due) in [
+            (TimeZone::UTC, vec![("2026-02-28", 1), ("2026-02-27", 2)]),
+            (TimeZone::posix("IST-5:30").unwrap(), vec![("2026-02-28", 2), ("2026-02-27", 1)]),
+        ] {
+            let filter = UsageFilter { agents: Vec::new(), since: None, zone };
+            let days = store.catalog.usage(filter).await.unwrap();
+            let days: Vec<_> = days.iter().map(|row| (row.day.to_string(), row.sums.calls)).collect();
+            assert_eq!(days, due.into_iter().map(|(day, calls)| (day.to_owned(), calls)).collect::<Vec<_>>());
+        }
+    }
+}

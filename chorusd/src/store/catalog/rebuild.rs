@@ -6,6 +6,7 @@ use uuid::Uuid;
 use super::Catalog;
 use super::agents::{self, AgentRow};
 use super::sessions::{self, SessionRow};
+use super::summaries;
 use crate::failure::Result;
 use crate::session::file::derived_id;
 
@@ -58,6 +59,8 @@ impl Catalog {
 }
 
 fn rebuild(conn: &Connection, truth: Truth, mark: i64) -> Result<()> {
+    // They go with the rows that are made anew.
+    let wanted = summaries::all(conn)?;
     for agent in &truth.of {
         conn.prepare_cached("DELETE FROM sessions WHERE agent_id = ?1 AND rowid <= ?2")?
             .execute(params![agent.as_bytes(), mark])?;
@@ -82,6 +85,9 @@ fn rebuild(conn: &Connection, truth: Truth, mark: i64) -> Result<()> {
             row.header.id = derived_id(&format!("{agent}/{name}"));
         }
         sessions::insert(conn, &row)?;
+    }
+    for (id, wanted) in wanted {
+        summaries::want(conn, id, wanted)?;
     }
     // The counters too are only an index.
     conn.execute_batch(

@@ -1,6 +1,6 @@
 //! Sessions that a model is to summarise yet. A row goes with its session, and when the summary is there or given up.
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
 use super::Catalog;
@@ -59,6 +59,13 @@ impl Catalog {
             })
             .await
     }
+}
+
+/// All of them.
+pub(super) fn all(conn: &Connection) -> Result<Vec<(Uuid, Wanted)>> {
+    let mut statement = conn.prepare_cached("SELECT id, described FROM summaries_wanted")?;
+    let read = |row: &Row<'_>| Ok((Uuid::from_bytes(row.get(0)?), Wanted { described: row.get(1)? }));
+    Ok(statement.query_map([], read)?.collect::<rusqlite::Result<_>>()?)
 }
 
 pub(super) fn want(conn: &Connection, id: Uuid, wanted: Wanted) -> Result<()> {

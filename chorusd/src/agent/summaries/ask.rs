@@ -3,8 +3,8 @@
 use chorus_proto::{NewMessage, Role};
 use uuid::Uuid;
 
-use super::Facts;
-use super::summaries::{Source, Summaries};
+use super::{Source, Summaries};
+use crate::agent::Facts;
 use crate::llm::{CallError, Class, Request, Stop, Target};
 use crate::message::{Stored, Totals};
 use crate::summary::{Answer, answer, question};

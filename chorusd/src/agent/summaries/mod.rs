@@ -1,24 +1,26 @@
 //! Summaries by the agents' own models. A save is durable first, with a summary in the conversation's own words; the model's takes
 //! its place when it is there. What a stop or a crash leaves to be summarised, the next start does.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+mod ask;
+mod left_over;
+mod under_way;
+
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_proto::{EventType, SessionHeader, SummarySource, Trigger};
-use futures_util::StreamExt as _;
 use serde_json::json;
 use tokio::sync::{RwLock, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
+use self::ask::{Ask, Outcome};
+use self::under_way::{OnItsWay, UnderWay};
 use super::Facts;
 use super::directory::Directory;
 use super::effect::Draft;
-use super::summarise::{Ask, Outcome};
 use crate::clock::Clock;
 use crate::failure::{Failure, Result};
 use crate::llm::Models;
@@ -31,42 +33,28 @@ use crate::usage::Usage;
 /// Models that are asked for a summary at once.
 const CALLS: usize = 4;
 
-/// Of these, how many may be about what an earlier run of the daemon has left.
-const LEFT_OVER: usize = 2;
-
 /// With fewer characters a conversation is its own summary: none is shorter.
 const LEAST: u64 = 40;
 
 /// What asks models for summaries, and knows which are on their way.
 pub struct Summaries {
-    pub(super) store: Arc<Store>,
-    pub(super) models: Arc<Models>,
-    pub(super) usage: Arc<Usage>,
-    pub(super) clock: Clock,
+    store: Arc<Store>,
+    models: Arc<Models>,
+    usage: Arc<Usage>,
+    clock: Clock,
     directory: Arc<Directory>,
     home: PathBuf,
     /// As in [`crate::ops::Ops`].
     sessions_lock: Arc<RwLock<()>>,
     tasks: TaskTracker,
     calls: Semaphore,
-    pub(super) stop: CancellationToken,
-    /// Each is cancelled when the summary is there, or will not come.
-    under_way: Mutex<HashMap<Uuid, CancellationToken>>,
+    stop: CancellationToken,
+    under_way: Arc<UnderWay>,
 }
 
 impl std::fmt::Debug for Summaries {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Summaries")
-    }
-}
-
-/// A summary on its way; it is no longer when this is dropped.
-struct UnderWay<'a>(&'a Summaries, Uuid);
-
-impl Drop for UnderWay<'_> {
-    fn drop(&mut self) {
-        let done = self.0.under_way().remove(&self.1);
-        done.inspect(CancellationToken::cancel);
     }
 }
 
@@ -92,7 +80,7 @@ impl Summaries {
             tasks,
             calls: Semaphore::new(CALLS),
             stop: CancellationToken::new(),
-            under_way: Mutex::default(),
+            under_way: Arc::default(),
         })
     }
 
@@ -119,12 +107,12 @@ impl Summaries {
 
     /// Asks the agent's model about a session that was just saved; an event `summary.ready` follows, whatever comes of it.
     pub(super) fn begin(self: &Arc<Self>, session: Uuid, facts: Arc<Facts>) {
-        if self.stop.is_cancelled() || !self.enter(session) {
+        if self.stop.is_cancelled() {
             return;
         }
+        let Some(under_way) = self.under_way.enter(session) else { return };
         let all = self.clone();
         self.tasks.spawn(async move {
-            let under_way = UnderWay(&all, session);
             if let Some(outcome) = all.ask(session, &facts).await {
                 all.finish(under_way, &facts, outcome).await;
             }
@@ -134,64 +122,20 @@ impl Summaries {
     /// Whether the summary of this session is on its way.
     #[must_use]
     pub fn is_under_way(&self, session: Uuid) -> bool {
-        self.under_way().contains_key(&session)
+        self.under_way.has(session)
     }
 
     /// Waits until no summary of this session is on its way, for so long at most; whether one was.
     pub async fn settled(&self, session: Uuid, most: Duration) -> bool {
-        let Some(done) = self.under_way().get(&session).cloned() else { return false };
+        self.under_way.settled(session, self.clock.ticks().after(most)).await
+    }
+
+    /// Lets those go who have waited long enough, until the daemon stops.
+    pub async fn keep_time(self: Arc<Self>) {
         tokio::select! {
-            () = done.cancelled() => {}
-            () = self.clock.sleep_until(self.clock.ticks().after(most)) => {}
+            () = self.stop.cancelled() => {}
+            () = self.under_way.keep_time(&self.clock) => {}
         }
-        true
-    }
-
-    /// Fills in what an earlier run of the daemon has left, a few at a time. A model that fails is not asked for the rest:
-    /// another start tries again.
-    pub async fn fill_in(self: Arc<Self>) {
-        let left = match self.store.catalog.summaries_wanted().await {
-            Ok(left) => left,
-            Err(failure) => return tracing::warn!(%failure, "cannot tell which sessions lack a summary"),
-        };
-        let failed = CancellationToken::new();
-        futures_util::stream::iter(left)
-            .for_each_concurrent(LEFT_OVER, |session| {
-                let (all, failed) = (&self, &failed);
-                async move {
-                    if failed.is_cancelled() || all.stop.is_cancelled() {
-                        return;
-                    }
-                    if let Err(failure) = all.fill_in_one(session, failed).await {
-                        tracing::warn!(%session, %failure, "a session keeps the summary that it has");
-                    }
-                }
-            })
-            .await;
-    }
-
-    async fn fill_in_one(&self, session: Uuid, failed: &CancellationToken) -> Result<()> {
-        let Some(row) = self.store.catalog.session(session).await? else { return Ok(()) };
-        let Some(entry) = self.directory.by_id(row.header.agent_id) else {
-            // It went with its agent's model.
-            return self.store.catalog.summary_done(session).await;
-        };
-        let facts = &entry.facts;
-        let has_model = facts.model.as_deref().is_some_and(|model| self.models.resolve(model).is_ok());
-        if !has_model || self.usage.may_call(facts).await.is_err() || !self.enter(session) {
-            return Ok(());
-        }
-        let under_way = UnderWay(self, session);
-        if self.store.catalog.summary_wanted(session).await?.is_none() {
-            // A save of this run was faster.
-            return Ok(());
-        }
-        match self.ask(session, facts).await {
-            None => {}
-            Some(Outcome::Failed) => failed.cancel(),
-            Some(outcome) => self.finish(under_way, facts, outcome).await,
-        }
-        Ok(())
     }
 
     /// Asks when it is its turn. `None`: the daemon stops, and the next start sees to it.
@@ -226,8 +170,8 @@ impl Summaries {
     }
 
     /// Puts the model's words in place where there are any, and says that the summary is ready.
-    async fn finish(&self, under_way: UnderWay<'_>, facts: &Facts, outcome: Outcome) {
-        let session = under_way.1;
+    async fn finish(&self, under_way: OnItsWay, facts: &Facts, outcome: Outcome) {
+        let session = under_way.session;
         // Nobody deletes it before it is said: what is said of a session that is purged afterwards goes with it.
         let _stays = self.sessions_lock.read().await;
         if let Outcome::Answered { answer, source } = outcome
@@ -278,21 +222,6 @@ impl Summaries {
         }
         let row = self.store.catalog.agents_by_id(vec![agent]).await?.pop();
         Ok(row.map(|row| self.home.join(row.dir)).unwrap_or_default())
-    }
-
-    /// Notes that it is on its way; false where it is already.
-    fn enter(&self, session: Uuid) -> bool {
-        match self.under_way().entry(session) {
-            Entry::Occupied(_) => false,
-            Entry::Vacant(free) => {
-                free.insert(CancellationToken::new());
-                true
-            }
-        }
-    }
-
-    fn under_way(&self) -> MutexGuard<'_, HashMap<Uuid, CancellationToken>> {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
