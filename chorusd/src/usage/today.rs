@@ -161,7 +161,7 @@ mod tests {
 
     fn agent(daily_tokens: u64) -> Facts {
         let limits = Limits { daily_tokens, daily_cost: 0.0 };
-        Facts { id: Uuid::from_u128(1), name: "a".into(), dir: "/a".into(), model: None, idle_timeout: None, limits }
+        Facts { id: Uuid::from_u128(1), name: "a".into(), dir: "/a".into(), limits, ..Facts::default() }
     }
 
     fn row(at: Timestamp, input: u64, cost_usd: Option<f64>) -> UsageRow {

@@ -56,6 +56,8 @@ fn tools_are_called_until_the_model_has_its_answer() {
         // What the model is sent has them too, in its own form.
         let body = rig.server.requests()[2].body.to_string();
         assert!(body.contains("there is no tool") && body.contains("c3"), "{body}");
+        // The answer does not wait for the news of it.
+        rig.wait_for(EventType::TurnFinished, 1);
         let kinds: Vec<EventType> = crate::events::events(&mut client, 0).into_iter().map(|event| event.kind).collect();
         let count = |kind| kinds.iter().filter(|known| **known == kind).count();
         assert_eq!((count(EventType::ToolStarted), count(EventType::ToolFinished)), (3, 3));

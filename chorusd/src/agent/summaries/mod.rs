@@ -39,8 +39,8 @@ const LEAST: u64 = 40;
 /// What asks models for summaries, and knows which are on their way.
 pub struct Summaries {
     store: Arc<Store>,
-    models: Arc<Models>,
-    usage: Arc<Usage>,
+    pub(super) models: Arc<Models>,
+    pub(super) usage: Arc<Usage>,
     clock: Clock,
     directory: Arc<Directory>,
     home: PathBuf,
