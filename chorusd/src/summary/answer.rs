@@ -170,7 +170,7 @@ fn sentences(text: &str) -> String {
             || (matches!(c, '.' | '!' | '?') && text[at + 1..].starts_with([' ', '"', ')']))
             || (matches!(c, '.' | '!' | '?') && at + 1 == text.len())
     };
-    let last = text[..end].char_indices().filter(ends).last();
+    let last = text[..end].char_indices().rfind(ends);
     last.map_or_else(|| cut(text, MOST), |(at, c)| text[..at + c.len_utf8()].to_owned())
 }
 

@@ -1,7 +1,9 @@
 //! A stop calls no model, and a crash may come before it has answered: the next start fills in.
 
+use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::{Client, Session, SummarySource};
 use chorus_tests::chat::Chat as _;
+use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::{Answer, ModelServer};
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 
@@ -84,6 +86,35 @@ fn a_model_that_fails_is_asked_again_by_another_start() {
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     filled_in(&mut client);
+}
+
+#[test]
+fn a_provider_that_fails_does_not_keep_others_from_theirs() {
+    let (home, server) = (home(), ModelServer::start());
+    let (daemon, mut client) = talked(&home, &server);
+    let local = ConfigParams { name: "a".into(), key: Some("model".into()), value: Some("local/small".into()) };
+    client.call::<Config>(&local).expect("another model");
+    for agent in ["b", "c", "d"] {
+        client.init(agent);
+        talk(&mut client, agent);
+    }
+    assert!(daemon.terminate().success());
+    server.anthropic().always(Answer::error(401, "{}"));
+    server.openai().always(Answer::text([answer()]));
+    let daemon = Daemon::start(&home);
+    filled_in(&mut daemon.client());
+}
+
+/// What is to be summarised is not forgotten where the catalog is made anew.
+#[test]
+fn a_rebuild_in_between_changes_nothing() {
+    let (home, server) = (home(), ModelServer::start());
+    let (daemon, _) = talked(&home, &server);
+    assert!(daemon.terminate().success());
+    assert_eq!(chorusctl(&home, ["doctor", "--rebuild", "--no-autostart"]).status, 0);
+    server.anthropic().always(Answer::text([answer()]));
+    let daemon = Daemon::start(&home);
+    filled_in(&mut daemon.client());
 }
 
 #[test]

@@ -30,14 +30,14 @@ const LESS: usize = 4;
 pub struct Ask<'a> {
     pub all: &'a Summaries,
     pub facts: &'a Facts,
-    pub source: Source,
+    pub source: Box<Source>,
 }
 
 /// What came of it.
 pub enum Outcome {
     Answered {
         answer: Answer,
-        source: Source,
+        source: Box<Source>,
     },
     /// The model could not be called, or not any more today.
     Failed,

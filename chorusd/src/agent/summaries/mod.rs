@@ -146,7 +146,7 @@ impl Summaries {
             turn = self.calls.acquire() => turn,
         };
         let asked = match self.source(session).await {
-            Ok(Some(source)) => Ask { all: self, facts, source }.run().await,
+            Ok(Some(source)) => Ask { all: self, facts, source: Box::new(source) }.run().await,
             Ok(None) => Outcome::LeftAlone,
             Err(failure) => {
                 tracing::warn!(agent = %facts.name, %session, %failure, "a session cannot be summarised");
@@ -193,10 +193,10 @@ impl Summaries {
         drop(self.store.journal.emit(vec![event]));
     }
 
-    async fn keep(&self, session: Uuid, answer: Answer, source: Source) -> Result<()> {
+    async fn keep(&self, session: Uuid, answer: Answer, source: Box<Source>) -> Result<()> {
         let Some(row) = self.store.catalog.session(session).await? else { return Ok(()) };
         let dir = self.dir(&row).await?;
-        let Source { wanted, header: before, .. } = source;
+        let Source { wanted, header: before, .. } = *source;
         let described = wanted.described;
         let was = (before.summary.clone(), before.summary_source);
         let may = move |now: &SessionHeader| (&now.summary, now.summary_source) == (&was.0, was.1);
