@@ -1,9 +1,10 @@
 //! What goes wrong between the daemon and the model, and what the person reads.
 
-use chorus_proto::methods::agent::{Init, InitParams};
+use chorus_proto::methods::agent::{Config, ConfigParams, Init, InitParams};
 use chorus_proto::{CallError, ErrorKind, Role};
 use chorus_tests::Daemon;
 use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::Answer;
 use serde_json::json;
 
@@ -146,4 +147,27 @@ fn a_model_that_calls_for_ever_is_stopped() {
     rig.say("Enough.");
     assert_eq!(rig.server.requests().len(), 50);
     assert_eq!(send(&mut client, "Stop.").expect("a turn").reply, "Enough.");
+}
+
+#[test]
+fn a_cap_of_the_day_stops_before_the_call_and_before_anything_is_kept() {
+    let rig = Rig::new();
+    let mut client = rig.client();
+    let config = |value: &str| ConfigParams {
+        name: "a".into(),
+        key: Some("daily_token_limit".into()),
+        value: Some(value.into()),
+    };
+    client.call::<Config>(&config("10")).expect("a cap");
+    rig.answer(Answer::text(["Short."]).usage(12, 3));
+    send(&mut client, "One.").expect("a turn");
+    let rig = rig.crash();
+    let mut client = rig.client();
+    let (what, hint) = told(send(&mut client, "Two."));
+    assert!(what.contains("15 tokens") && hint.contains("daily_token_limit"), "{what}: {hint}");
+    chorusctl(&rig.home, ["--agent", "a", "send", "Two."]).failed_with_hint(6);
+    assert_eq!((rig.server.requests().len(), record(&mut client).len()), (1, 2));
+    client.call::<Config>(&config("0")).expect("no cap");
+    rig.say("Again.");
+    assert_eq!(send(&mut client, "Two.").expect("a turn").reply, "Again.");
 }
