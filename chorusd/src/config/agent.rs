@@ -76,6 +76,7 @@ impl AgentConfig {
             check(key, value)?;
         }
         let text = |key: &str| map.get(key).and_then(Value::as_str).map(str::to_owned);
+        let number = |key: &str| map.get(key).and_then(Value::as_u64);
         let required = |key: &str| text(key).filter(|v| !v.is_empty()).ok_or_else(|| format!("has no `{key}`"));
         Ok(Self {
             id: required("id")?.parse().map_err(|_| "has an `id` that is no UUID".to_owned())?,
@@ -93,18 +94,9 @@ impl AgentConfig {
             channel_id: text("channel_id"),
             guild_id: text("guild_id"),
             system_prompt: text("system_prompt").filter(|prompt| !prompt.trim().is_empty()),
-            window_messages: map
-                .get("window_messages")
-                .and_then(Value::as_u64)
-                .unwrap_or(defaults.defaults.window_messages),
-            compact_at_tokens: map
-                .get("compact_at_tokens")
-                .and_then(Value::as_u64)
-                .unwrap_or(defaults.defaults.compact_at_tokens),
-            daily_token_limit: map
-                .get("daily_token_limit")
-                .and_then(Value::as_u64)
-                .unwrap_or(defaults.defaults.daily_token_limit),
+            window_messages: number("window_messages").unwrap_or(defaults.defaults.window_messages),
+            compact_at_tokens: number("compact_at_tokens").unwrap_or(defaults.defaults.compact_at_tokens),
+            daily_token_limit: number("daily_token_limit").unwrap_or(defaults.defaults.daily_token_limit),
             daily_cost_limit: map
                 .get("daily_cost_limit")
                 .and_then(Value::as_f64)

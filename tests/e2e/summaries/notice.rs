@@ -5,7 +5,7 @@ use std::time::Duration;
 use chorus_proto::{EventType, Trigger};
 use chorus_tests::chat::Chat as _;
 use chorus_tests::model_server::{Answer, ModelServer};
-use chorus_tests::{DEADLINE, Hands, Inside, wait_until};
+use chorus_tests::{DEADLINE, Hands, Home, Inside, wait_until};
 
 use super::{SUMMARY, answer, ready, talk};
 use crate::contexts::idle::notices;
@@ -14,18 +14,25 @@ use crate::home;
 
 const TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
-#[test]
-fn it_waits_for_the_summary_while_the_context_is_cleared_at_once() {
-    let (home, server) = (home(), ModelServer::start());
+/// A daemon whose agent has gone idle, while the model that is asked about it waits at the gate `go`.
+fn gone_idle(home: &Home, server: &ModelServer) -> (Inside, Hands) {
     home.configure(&server.config_toml());
     let hands = Hands::at("2026-02-27T10:00:00Z".parse().expect("a time"));
-    let daemon = Inside::start(&home, &hands);
+    let daemon = Inside::start(home, &hands);
     let mut client = daemon.client();
     server.anthropic().answer(Answer::empty().gate("go").then(&answer()));
     client.init("a");
     talk(&mut client, "a");
     hands.pass(TIMEOUT);
     server.reached("go");
+    (daemon, hands)
+}
+
+#[test]
+fn it_waits_for_the_summary_while_the_context_is_cleared_at_once() {
+    let (home, server) = (home(), ModelServer::start());
+    let (daemon, _) = gone_idle(&home, &server);
+    let mut client = daemon.client();
     wait_until("the context to be cleared", DEADLINE, || client.texts("a").is_empty().then_some(()));
     assert!(notices(&mut client).is_empty(), "the notice has not waited");
     server.open("go");
@@ -42,15 +49,8 @@ fn it_waits_for_the_summary_while_the_context_is_cleared_at_once() {
 #[test]
 fn after_thirty_seconds_it_goes_out_with_the_own_words() {
     let (home, server) = (home(), ModelServer::start());
-    home.configure(&server.config_toml());
-    let hands = Hands::at("2026-02-27T10:00:00Z".parse().expect("a time"));
-    let daemon = Inside::start(&home, &hands);
+    let (daemon, hands) = gone_idle(&home, &server);
     let mut client = daemon.client();
-    server.anthropic().answer(Answer::empty().gate("go").then(&answer()));
-    client.init("a");
-    talk(&mut client, "a");
-    hands.pass(TIMEOUT);
-    server.reached("go");
     wait_until("the context to be cleared", DEADLINE, || {
         events(&mut client, 0).iter().any(|event| event.kind == EventType::ContextCleared).then_some(())
     });

@@ -2,10 +2,10 @@
 
 use std::os::unix::process::ExitStatusExt as _;
 
-use chorus_tests::{Gate, Running};
+use chorus_tests::{Gate, Home, Running};
 use serde_json::json;
 
-use super::{TURN, command, daemon, replies, started, talks, text};
+use super::{Calls, TURN, command, daemon, replies, started, talks, text};
 use crate::home;
 
 const KEPT: &str = "error: the turn was cancelled; what came is kept\n";
@@ -14,12 +14,12 @@ fn interrupted(asked: &mut super::Asked<'_>) {
     asked.error("interrupted", "the turn was cancelled", "what came is kept");
 }
 
-#[test]
-fn it_cancels_the_turn_by_its_id() {
-    let (home, cancelled) = (home(), Gate::default());
+/// A daemon whose turn says a half and ends when it is cancelled.
+fn cancellable(home: &Home) -> Calls {
+    let cancelled = Gate::default();
     let told = cancelled.clone();
-    let calls = daemon(
-        &home,
+    daemon(
+        home,
         move |mut asked| {
             started(&mut asked);
             text(&mut asked, "Half");
@@ -30,7 +30,13 @@ fn it_cancels_the_turn_by_its_id() {
             asked.result(json!({"turn_id": TURN}));
             told.open();
         },
-    );
+    )
+}
+
+#[test]
+fn it_cancels_the_turn_by_its_id() {
+    let home = home();
+    let calls = cancellable(&home);
     let mut running = Running::piped(command(&home, &["--agent", "atlas", "send", "go on"]));
     running.out.until("Half");
     running.interrupt();
@@ -119,21 +125,8 @@ fn a_reply_that_was_faster_is_a_reply() {
 
 #[test]
 fn ctrl_c_at_a_terminal_is_the_same() {
-    let (home, cancelled) = (home(), Gate::default());
-    let told = cancelled.clone();
-    daemon(
-        &home,
-        move |mut asked| {
-            started(&mut asked);
-            text(&mut asked, "Half");
-            cancelled.pass();
-            interrupted(&mut asked);
-        },
-        move |mut asked| {
-            asked.result(json!({"turn_id": TURN}));
-            told.open();
-        },
-    );
+    let home = home();
+    cancellable(&home);
     let mut running = Running::at_terminal(&command(&home, &["send", "go on"]));
     running.out.until("Half");
     running.input("\u{3}");
