@@ -1,12 +1,13 @@
 //! The command line: what is common to all verbs. The verbs are in [`crate::commands`]; their doc comments are
 //! the help.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, CommandFactory as _, Parser};
 
+use crate::commands::context::history;
 use crate::commands::{Command, status};
 use crate::ui::out::Format;
 use crate::ui::terminal::ColorWhen;
@@ -81,24 +82,42 @@ pub fn tree() -> clap::Command {
     tree
 }
 
-/// The plain forms of `status`, read by hand: prompts of shells and scripts ask it all the time, and describing the
-/// whole command line takes longer than the answer. Everything else, mistakes included, is for the full parser.
+/// The plain forms of `status` and of `context history`, read by hand: prompts of shells and scripts ask them all the
+/// time, and describing the whole command line takes longer than the answer. Everything else, mistakes included, is for
+/// the full parser.
 #[must_use]
 pub fn at_once(mut arguments: impl Iterator<Item = OsString>) -> Option<Cli> {
+    const HISTORY: &[&str] = &["context", "history"];
     let mut global = Global::default();
-    let mut status = false;
+    let mut history = history::Args::default();
+    let mut words = Vec::with_capacity(2);
     while let Some(argument) = arguments.next() {
         match argument.to_str()? {
-            "status" if !status => status = true,
             "--json" if !global.json => global.json = true,
             "--no-autostart" if !global.no_autostart => global.no_autostart = true,
             "--socket" if global.socket.is_none() => {
                 global.socket = Some(arguments.next().filter(|path| !path.to_string_lossy().starts_with('-'))?.into());
             }
+            "--all-agents" if words == HISTORY && !history.all_agents => history.all_agents = true,
+            "--page" if words == HISTORY && history.page.is_none() => history.page = Some(plain_number(&arguments.next()?)?),
+            "status" => words.push("status"),
+            "context" => words.push("context"),
+            "history" => words.push("history"),
             _ => return None,
         }
     }
-    status.then(|| Cli { global, command: Command::Status(status::Args::default()) })
+    let command = match words.as_slice() {
+        ["status"] => Command::Status(status::Args::default()),
+        HISTORY => Command::Context(history.into()),
+        _ => return None,
+    };
+    Some(Cli { global, command })
+}
+
+/// `1` and up, in plain digits.
+fn plain_number(text: &OsStr) -> Option<u64> {
+    let text = text.to_str().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
+    text.parse().ok().filter(|number| *number > 0)
 }
 
 fn timeout(text: &str) -> Result<Duration, String> {
@@ -128,13 +147,34 @@ mod tests {
     #[test]
     fn reading_by_hand_is_reading_the_same() {
         let by_hand = |line: &str| at_once(line.split(' ').map(OsString::from));
-        for line in ["status", "status --json", "--json status", "--socket /s --no-autostart status --json"] {
+        for line in ["status", "status --json", "--json status", "--socket /s --no-autostart status --json"]
+            .into_iter()
+            .chain(["context history", "context history --all-agents --page 2", "--json context --page 01 history"])
+        {
             let full = Cli::try_parse_from(std::iter::once("chorusctl").chain(line.split(' ')));
             assert_eq!(format!("{:?}", by_hand(line)), format!("{:?}", full.ok()), "{line}");
         }
-        for line in
-            ["", "status atlas", "status status", "--json", "status --help", "status --socket", "status --socket -x"]
-        {
+        for line in [
+            "",
+            "status atlas",
+            "status status",
+            "--json",
+            "status --help",
+            "status --socket",
+            "status --socket -x",
+            "status --page 2",
+            "--all-agents context history",
+            "context --page 2 history",
+            "context",
+            "history",
+            "history context",
+            "context status history",
+            "context history --page",
+            "context history --page 0",
+            "context history --page +1",
+            "context history --page 18446744073709551616",
+            "context history atlas",
+        ] {
             assert!(by_hand(line).is_none(), "{line}");
         }
     }

@@ -39,6 +39,13 @@ fn ten_to_a_page_newest_first() {
     assert_eq!((beyond.sessions.len(), beyond.total), (0, 23));
     let five = history(&mut client, HistoryParams { page: Some(2), limit: Some(5), ..of_a() });
     assert_eq!((names(&five)[0], five.pages), ("save 18", 5));
+    let whole = history(&mut client, HistoryParams { limit: Some(1000), ..of_a() });
+    for limit in [1, 4, 11, 22] {
+        let page = |n| history(&mut client, HistoryParams { page: Some(n), limit: Some(limit), ..of_a() });
+        let pages: Vec<_> = (1..=23_u64.div_ceil(limit)).map(page).collect();
+        let walked: Vec<&str> = pages.iter().flat_map(names).collect();
+        assert_eq!(walked, names(&whole), "{limit} to a page");
+    }
     for wrong in [HistoryParams { page: Some(0), ..of_a() }, HistoryParams { limit: Some(0), ..of_a() }] {
         assert_eq!(kind_of(client.call::<History>(&wrong)), ErrorKind::InvalidParams);
     }

@@ -221,10 +221,11 @@ pub struct HistoryParams {
     pub tag: Option<String>,
 }
 
+/// `S` is how much of a session is read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct HistoryResult {
-    pub sessions: Vec<Session>,
+pub struct HistoryResult<S = Session> {
+    pub sessions: Vec<S>,
     pub total: u64,
     pub page: u64,
     pub pages: u64,

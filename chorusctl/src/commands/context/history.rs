@@ -1,8 +1,8 @@
 //! `chorusctl context history`.
 
-use chorus_proto::Session;
 use chorus_proto::methods::context::{History, HistoryParams, HistoryResult};
-use serde::Serialize;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::app::{App, read};
@@ -28,10 +28,10 @@ pub struct Args {
     agent: Option<String>,
     /// Sessions of every agent, destroyed ones too
     #[arg(long, conflicts_with = "whose")]
-    all_agents: bool,
+    pub all_agents: bool,
     /// Which page, counted from 1
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    page: Option<u64>,
+    pub page: Option<u64>,
     /// Sessions to a page [default: 10]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
@@ -41,6 +41,22 @@ pub struct Args {
     /// Only what carries this tag
     #[arg(long)]
     tag: Option<String>,
+}
+
+/// What a line shows of a session; reading all of it would take longer than the daemon needs for the answer.
+#[derive(Debug, Deserialize)]
+struct Line {
+    session_id: String,
+    short_id: String,
+    agent_name: String,
+    saved_at: Timestamp,
+    message_count: u64,
+    description: Option<String>,
+    summary: Option<String>,
+    #[serde(default)]
+    tags: Vec<String>,
+    available: bool,
+    corrupt: Option<String>,
 }
 
 /// Lists them.
@@ -70,7 +86,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         }
         Format::Text => {
             let size = params.limit.unwrap_or(PAGE);
-            let result = app.call::<History>(&params)?;
+            let result = read(&app.call_raw::<History>(&params)?)?;
             show(app, &params, &result, size)
         }
     }
@@ -114,7 +130,7 @@ fn gather(app: &mut App, mut params: HistoryParams) -> Result<(), Failure> {
     app.out.text("\n")
 }
 
-fn show(app: &mut App, params: &HistoryParams, result: &HistoryResult, size: u64) -> Result<(), Failure> {
+fn show(app: &mut App, params: &HistoryParams, result: &HistoryResult<Line>, size: u64) -> Result<(), Failure> {
     if result.sessions.is_empty() {
         let filtered = params.since.is_some() || params.tag.is_some();
         match result.total {
@@ -135,7 +151,7 @@ fn show(app: &mut App, params: &HistoryParams, result: &HistoryResult, size: u64
     writeln!(app.out, "\npage {} of {} · {total}", result.page, result.pages)
 }
 
-fn table(out: &mut Out, sessions: &[Session], first: u64, agents: bool) -> Result<(), Failure> {
+fn table(out: &mut Out, sessions: &[Line], first: u64, agents: bool) -> Result<(), Failure> {
     let mut table = Table::new([
         Column::new("#").right(),
         Column::new("ID"),
@@ -145,29 +161,28 @@ fn table(out: &mut Out, sessions: &[Session], first: u64, agents: bool) -> Resul
         Column::new("ABOUT").flexible(),
     ]);
     for (number, session) in (first..).zip(sessions) {
-        let saved = out.clock().local(session.header.saved_at);
+        let saved = out.clock().local(session.saved_at);
         table.row([
             number.to_string().into(),
             Cell::new(Style::Id, safe::one_line(&session.short_id)),
             saved.into(),
-            if agents { safe::one_line(&session.header.agent_name).into() } else { Cell::default() },
-            session.header.message_count.to_string().into(),
+            if agents { safe::one_line(&session.agent_name).into() } else { Cell::default() },
+            session.message_count.to_string().into(),
             about(session),
         ]);
     }
     table.write(out)
 }
 
-fn about(session: &Session) -> Cell {
+fn about(session: &Line) -> Cell {
     if let Some(reason) = &session.corrupt {
         return Cell::new(Style::Bad, format!("unreadable: {}", safe::one_line(reason)));
     }
-    let header = &session.header;
-    let mut subject = describe::subject(header.description.as_deref(), header.summary.as_deref());
+    let mut subject = describe::subject(session.description.as_deref(), session.summary.as_deref());
     if subject.is_empty() {
-        subject = safe::one_line(&header.session_id);
+        subject = safe::one_line(&session.session_id);
     }
-    for tag in &header.tags {
+    for tag in &session.tags {
         subject = format!("#{} {subject}", safe::one_line(tag));
     }
     if session.available { subject.into() } else { Cell::new(Style::Bad, format!("(file gone) {subject}")) }

@@ -22,6 +22,12 @@ pub struct Args {
     verb: Verb,
 }
 
+impl From<history::Args> for Args {
+    fn from(args: history::Args) -> Self {
+        Self { verb: Verb::History(args) }
+    }
+}
+
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 enum Verb {

@@ -119,7 +119,13 @@ impl Catalog {
     /// # Errors
     /// A database that cannot be read.
     pub async fn sessions(&self, listing: Listing) -> Result<(Vec<SessionRow>, u64)> {
-        self.reader.submit(move |conn| Ok((page(conn, &listing)?, total(conn, &listing)?))).await
+        self.reader
+            .submit(move |conn| {
+                let reading = conn.unchecked_transaction()?;
+                let total = total(&reading, &listing)?;
+                Ok((page(&reading, &listing, total)?, total))
+            })
+            .await
     }
 
     /// As [`Catalog::sessions`], with the short id of each, in one go.
@@ -129,9 +135,11 @@ impl Catalog {
     pub async fn history(&self, listing: Listing) -> Result<(Vec<SessionRow>, Vec<String>, u64)> {
         self.reader
             .submit(move |conn| {
-                let rows = page(conn, &listing)?;
+                let reading = conn.unchecked_transaction()?;
+                let total = total(&reading, &listing)?;
+                let rows = page(&reading, &listing, total)?;
                 let ids: Vec<Uuid> = rows.iter().map(|row| row.header.id).collect();
-                Ok((rows, short_ids(conn, &ids)?, total(conn, &listing)?))
+                Ok((rows, short_ids(&reading, &ids)?, total))
             })
             .await
     }
@@ -338,14 +346,26 @@ fn filter(listing: &Listing) -> (String, Vec<Value>) {
     (filter, values)
 }
 
-fn page(conn: &Connection, listing: &Listing) -> Result<Vec<SessionRow>> {
+/// One page of the `total` that there are, newest first. What lies nearer to the oldest is reached from there: SQLite
+/// steps over everything before an offset.
+fn page(conn: &Connection, listing: &Listing, total: u64) -> Result<Vec<SessionRow>> {
+    let left = total.saturating_sub(listing.offset);
+    let backwards = left < listing.offset;
+    let (order, limit, offset) = match backwards {
+        false => ("DESC", listing.limit, listing.offset),
+        true => ("ASC", listing.limit.min(left), left.saturating_sub(listing.limit)),
+    };
     let (filter, mut values) = filter(listing);
-    values.push(Value::Integer(i64::try_from(listing.limit).unwrap_or(i64::MAX)));
-    values.push(Value::Integer(i64::try_from(listing.offset).unwrap_or(i64::MAX)));
+    for number in [limit, offset] {
+        values.push(Value::Integer(i64::try_from(number).unwrap_or(i64::MAX)));
+    }
     let mut statement = conn.prepare_cached(&format!(
-        "SELECT {COLUMNS} FROM sessions {filter} ORDER BY saved_at DESC, rowid DESC LIMIT ? OFFSET ?"
+        "SELECT {COLUMNS} FROM sessions {filter} ORDER BY saved_at {order}, rowid {order} LIMIT ? OFFSET ?"
     ))?;
-    let rows = statement.query_map(params_from_iter(values), read)?.collect::<rusqlite::Result<_>>()?;
+    let mut rows: Vec<_> = statement.query_map(params_from_iter(values), read)?.collect::<rusqlite::Result<_>>()?;
+    if backwards {
+        rows.reverse();
+    }
     Ok(rows)
 }
 
