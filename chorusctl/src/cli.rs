@@ -99,7 +99,9 @@ pub fn at_once(mut arguments: impl Iterator<Item = OsString>) -> Option<Cli> {
                 global.socket = Some(arguments.next().filter(|path| !path.to_string_lossy().starts_with('-'))?.into());
             }
             "--all-agents" if words == HISTORY && !history.all_agents => history.all_agents = true,
-            "--page" if words == HISTORY && history.page.is_none() => history.page = Some(plain_number(&arguments.next()?)?),
+            "--page" if words == HISTORY && history.page.is_none() => {
+                history.page = Some(plain_number(&arguments.next()?)?)
+            }
             "status" => words.push("status"),
             "context" => words.push("context"),
             "history" => words.push("history"),

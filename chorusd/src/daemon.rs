@@ -341,15 +341,9 @@ async fn put_away_all(ops: &Ops) {
 /// What is done beside the requests.
 async fn maintain(ops: Arc<Ops>) {
     let store = &ops.store;
-    match store.journal.ended().await {
-        Ok(ended) => {
-            for context in ended {
-                if let Err(failure) = store.journal.trim(context).await {
-                    tracing::warn!(%failure, "cannot trim the journal");
-                }
-            }
-        }
-        Err(failure) => tracing::warn!(%failure, "cannot look through the journal"),
+    let trimmed = async { store.journal.trim(store.journal.ended().await?).await };
+    if let Err(failure) = trimmed.await {
+        tracing::warn!(%failure, "cannot trim the journal");
     }
     if let Err(failure) = store.journal.forget_keys(ops.clock.now()).await {
         tracing::warn!(%failure, "cannot forget old keys");

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -28,6 +28,18 @@ pub const GRACE: Duration = Duration::from_secs(60);
 pub struct IdleTimers {
     inner: Mutex<Inner>,
     changed: Notify,
+    /// How many batches of contexts are being put away.
+    under_way: watch::Sender<usize>,
+}
+
+/// A batch that is put away, until it is dropped.
+#[derive(Debug)]
+struct UnderWay<'a>(&'a watch::Sender<usize>);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|batches| *batches -= 1);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -117,6 +129,17 @@ impl IdleTimers {
         due
     }
 
+    fn under_way(&self) -> UnderWay<'_> {
+        self.under_way.send_modify(|batches| *batches += 1);
+        UnderWay(&self.under_way)
+    }
+
+    /// Waits until no contexts are being put away.
+    pub async fn calm(&self) {
+        // It ends with an error where the sender is gone, and that is this one.
+        let _ = self.under_way.subscribe().wait_for(|batches| *batches == 0).await;
+    }
+
     fn next(&self) -> Option<Ticks> {
         self.inner().queue.first().map(|(rings, _)| *rings)
     }
@@ -145,6 +168,7 @@ pub async fn run(registry: Arc<Registry>, stop: CancellationToken) {
             let (registry, permits) = (registry.clone(), permits.clone());
             // Beside the loop: those that ring next hold nothing up, and wait for a permit of all.
             tokio::spawn(async move {
+                let _under_way = registry.idle.under_way();
                 let put_away = async |(agent, due)| {
                     let _permit = permits.acquire().await;
                     put_away(&registry, agent, due).await;

@@ -23,6 +23,7 @@ pub mod state;
 #[cfg(test)]
 mod state_tests;
 pub mod summaries;
+mod trim;
 pub mod turn;
 pub mod voice;
 pub mod window;

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use chorus_proto::{ContextInfo, ErrorKind, EventType};
+use chorus_proto::{ContextInfo, EventType};
 use serde_json::Value;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
@@ -19,6 +19,7 @@ use super::directory::Directory;
 use super::event::Verb;
 use super::idle::{GRACE, IdleTimers};
 use super::summaries::Summaries;
+use super::trim::{self, Trims};
 use crate::clock::Clock;
 use crate::failure::{Failure, Result};
 use crate::llm::Models;
@@ -29,9 +30,6 @@ use crate::usage::Usage;
 
 /// Requests that may wait for one agent; more are `busy`.
 const MAILBOX: usize = 256;
-
-/// Ended contexts that are trimmed at a time.
-const TRIMS: usize = 4;
 
 /// All active agents.
 pub struct Registry {
@@ -45,7 +43,7 @@ pub struct Registry {
     pub idle: IdleTimers,
     /// When contexts that nobody touches leave memory.
     pub untouched: IdleTimers,
-    trims: Semaphore,
+    pub(super) trims: Trims,
     tasks: TaskTracker,
     inner: Mutex<Inner>,
 }
@@ -78,7 +76,7 @@ impl Registry {
         let live = heads.into_iter().map(|head| (head.agent, head)).collect();
         let inner = Mutex::new(Inner { actors: HashMap::new(), live });
         Arc::new(Self {
-            trims: Semaphore::new(TRIMS),
+            trims: Trims::default(),
             store,
             directory,
             clock,
@@ -240,17 +238,9 @@ impl Registry {
 
     /// Trims what an ended context left in the journal, in the background.
     pub(super) fn trim(self: &Arc<Self>, context: ContextNo) {
-        let registry = self.clone();
-        self.tasks.spawn(async move {
-            // A few at a time: appends need not wait for the trimming of thousands.
-            let _turn = registry.trims.acquire().await;
-            let store = &registry.store;
-            if let Err(failure) = store.journal.trim(context).await
-                && failure.kind != ErrorKind::Stopping
-            {
-                tracing::warn!(%failure, "cannot trim the journal; the next start does it");
-            }
-        });
+        if self.trims.add(context) {
+            self.tasks.spawn(trim::run(self.clone()));
+        }
     }
 
     /// An agent's live context in numbers.

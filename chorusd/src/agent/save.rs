@@ -35,8 +35,8 @@ pub(super) async fn save(store: &Arc<Store>, summaries: &Summaries, draft: Draft
         .unwrap_or_else(|| slug::of_content(&first_content(&draft.messages)));
     let wanted = slug::session_id(draft.now, &slug);
     // A journal that can no longer be written takes no note of a save: then there is none.
-    let (newest, known) =
-        tokio::try_join!(store.catalog.before_save(draft.facts.id, wanted.clone()), store.journal.pulse())?.0;
+    store.journal.sound()?;
+    let (newest, known) = store.catalog.before_save(draft.facts.id, wanted.clone()).await?;
     if draft.trigger != Trigger::ManualSave
         && let Some(session) = held_already(store, &draft, newest).await?
     {
@@ -120,9 +120,7 @@ pub async fn write<After: Future<Output = Result<()>>>(
         Ok((header, name, filled))
     };
     let (header, name, written) = if together {
-        let turn = store.files.together.turn_to_fill().await;
-        let (header, name, filled) = blocking(fill).await?;
-        drop(turn);
+        let (header, name, filled) = store.files.background.run(fill).await?;
         (header, name, store.judged(store.files.together.place(filled).await)?)
     } else {
         let placed = blocking(move || {

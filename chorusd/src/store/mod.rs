@@ -5,6 +5,7 @@
 
 pub mod agents_dir;
 mod amend;
+mod background;
 pub mod catalog;
 pub mod damage;
 pub mod journal;
@@ -94,9 +95,7 @@ impl Store {
     /// # Errors
     /// A database that cannot be written.
     pub async fn forget(&self) -> Result<()> {
-        for context in self.journal.ended().await? {
-            self.journal.trim(context).await?;
-        }
+        self.journal.trim(self.journal.ended().await?).await?;
         self.journal.forget().await?;
         self.catalog.forget().await
     }

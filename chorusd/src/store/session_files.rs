@@ -10,6 +10,7 @@ use bytes::Bytes;
 use chorus_proto::{ErrorKind, SessionHeader};
 use uuid::Uuid;
 
+use super::background::Background;
 use super::reserved::{Reservations, Reserved};
 use super::together::Together;
 use crate::failure::{Failure, Result, SyncFailed};
@@ -30,6 +31,8 @@ pub struct SessionFiles {
     pub ids: Reservations<Uuid>,
     /// Where many files are placed at once.
     pub together: Together,
+    /// Where files that nobody waits for are filled.
+    pub background: Background,
     /// One file is changed or taken away at a time.
     pub amending: tokio::sync::Mutex<()>,
 }

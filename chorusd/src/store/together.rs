@@ -9,6 +9,7 @@ use std::thread;
 use rustix::fs::{fstatfs, syncfs};
 use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 
+use super::background::stand_back;
 use super::session_files::{Filled, Written, synced};
 use crate::failure::{Failure, Result};
 
@@ -23,10 +24,6 @@ const QUEUE: usize = 1024;
 
 type Waiting = (Filled, oneshot::Sender<Result<Written>>);
 
-/// Files that are filled at the same time. More would only keep others from the processors: nothing waits for the disk
-/// meanwhile.
-const FILLED_AT_ONCE: usize = 4;
-
 /// Those that are on the disk go on to the databases so many at a time: a burst of them would stand before everybody
 /// else's appends.
 const LISTED_AT_ONCE: usize = 16;
@@ -35,22 +32,16 @@ const LISTED_AT_ONCE: usize = 16;
 #[derive(Debug)]
 pub struct Together {
     queue: OnceLock<Option<SyncSender<Waiting>>>,
-    fills: Semaphore,
     rows: Semaphore,
 }
 
 impl Default for Together {
     fn default() -> Self {
-        Self { queue: OnceLock::new(), fills: Semaphore::new(FILLED_AT_ONCE), rows: Semaphore::new(LISTED_AT_ONCE) }
+        Self { queue: OnceLock::new(), rows: Semaphore::new(LISTED_AT_ONCE) }
     }
 }
 
 impl Together {
-    /// Waits for the turn to fill a file, which lasts until this is dropped.
-    pub async fn turn_to_fill(&self) -> Option<SemaphorePermit<'_>> {
-        self.fills.acquire().await.ok()
-    }
-
     /// Waits for the turn to list one, which lasts until this is dropped.
     pub async fn turn_to_list(&self) -> Option<SemaphorePermit<'_>> {
         self.rows.acquire().await.ok()
@@ -85,6 +76,7 @@ fn start() -> Option<SyncSender<Waiting>> {
 }
 
 fn run(files: &Receiver<Waiting>) {
+    stand_back();
     while let Ok(first) = files.recv() {
         let group: Vec<_> = std::iter::once(first).chain(files.try_iter()).take(GROUP).collect();
         if group.len() >= MANY && whole_file_system(&group[0].0) {

@@ -2,6 +2,7 @@
 //! share one fsync; the reader sees the last commit and waits for no writer.
 
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use chorus_proto::ErrorKind;
@@ -59,7 +60,11 @@ impl From<Failure> for Judged {
 #[derive(Debug)]
 pub struct Worker {
     queue: SyncSender<Message>,
+    broken: Broken,
 }
+
+/// Set when storage failed: nothing is acknowledged from then on.
+type Broken = Arc<OnceLock<Failure>>;
 
 impl std::fmt::Debug for Message {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -75,12 +80,13 @@ impl std::fmt::Debug for Message {
 impl Worker {
     /// A thread that commits jobs in groups.
     pub fn writer(name: &str, conn: Connection, on_fatal: OnFatal) -> Result<Self> {
-        Self::spawn(name, move |jobs| Writer { conn, on_fatal, broken: None }.run(&jobs))
+        let broken = Broken::default();
+        Self::spawn(name, broken.clone(), move |jobs| Writer { conn, on_fatal, broken }.run(&jobs))
     }
 
     /// A thread that only reads.
     pub fn reader(name: &str, conn: Connection) -> Result<Self> {
-        Self::spawn(name, move |jobs| {
+        Self::spawn(name, Broken::default(), move |jobs| {
             while let Ok(message) = jobs.recv() {
                 match message {
                     Message::Job(job) | Message::Checked(job) | Message::Alone(job) => (job(Ok(&conn)).finish)(Ok(())),
@@ -94,13 +100,21 @@ impl Worker {
         })
     }
 
-    fn spawn(name: &str, body: impl FnOnce(Receiver<Message>) + Send + 'static) -> Result<Self> {
+    fn spawn(name: &str, broken: Broken, body: impl FnOnce(Receiver<Message>) + Send + 'static) -> Result<Self> {
         let (queue, jobs) = mpsc::sync_channel(QUEUE);
         thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || body(jobs))
             .map_err(|e| Failure::io("cannot start a thread", &e))?;
-        Ok(Self { queue })
+        Ok(Self { queue, broken })
+    }
+
+    /// Whether commits are still acknowledged, as far as is known without asking for one.
+    ///
+    /// # Errors
+    /// What broke it.
+    pub fn sound(&self) -> Result<()> {
+        self.broken.get().cloned().map_or(Ok(()), Err)
     }
 
     /// Queues `job`; jobs run in the order of these calls. What it returns arrives when its commit is durable.
@@ -182,8 +196,7 @@ impl Worker {
 struct Writer {
     conn: Connection,
     on_fatal: OnFatal,
-    /// Set when storage failed: nothing is acknowledged from then on.
-    broken: Option<Failure>,
+    broken: Broken,
 }
 
 impl Writer {
@@ -224,16 +237,21 @@ impl Writer {
     }
 
     fn alone(&mut self, job: Job) {
-        let Done { failed, finish } = job(self.broken.clone().map_or(Ok(&self.conn), Err));
-        if self.broken.is_none() {
-            self.broken = failed.filter(|failure| failure.fatal);
+        let Done { failed, finish } = job(self.broken.get().cloned().map_or(Ok(&self.conn), Err));
+        if let Some(failure) = failed.filter(|failure| failure.fatal) {
+            self.breaks(failure);
         }
         finish(Ok(()));
         self.tell_if_broken();
     }
 
+    /// What broke it first is what is told.
+    fn breaks(&self, failure: Failure) {
+        let _ = self.broken.set(failure);
+    }
+
     fn tell_if_broken(&self) {
-        if let Some(failure) = &self.broken {
+        if let Some(failure) = self.broken.get() {
             (self.on_fatal)(failure.clone());
         }
     }
@@ -258,7 +276,7 @@ impl Writer {
         jobs: &mut impl Iterator<Item = (Job, bool)>,
         finished: &mut Vec<Done>,
     ) -> Result<()> {
-        if let Some(failure) = &self.broken {
+        if let Some(failure) = self.broken.get() {
             return Err(failure.clone());
         }
         self.execute("BEGIN IMMEDIATE")?;
@@ -274,14 +292,14 @@ impl Writer {
             match failed {
                 // A sync failed elsewhere: nothing is acknowledged from here on.
                 Some(failure) if failure.fatal => {
-                    self.broken = Some(failure.clone());
+                    self.breaks(failure.clone());
                     self.execute("ROLLBACK")?;
                     return Err(failure);
                 }
                 // SQLite undid the whole transaction by itself, as it does when the disk is full.
                 Some(failure) if self.conn.is_autocommit() => {
                     if failure.kind == ErrorKind::StorageFailed {
-                        self.broken = Some(failure.clone());
+                        self.breaks(failure.clone());
                     }
                     return Err(failure);
                 }
@@ -310,7 +328,7 @@ impl Writer {
         done.map_err(|e| {
             let failure = Failure::from_sqlite(&e);
             if is_fatal(&e) {
-                self.broken = Some(failure.clone());
+                self.breaks(failure.clone());
             }
             if !self.conn.is_autocommit() {
                 let _ = self.conn.execute_batch("ROLLBACK");
@@ -322,8 +340,6 @@ impl Writer {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
 
     fn writer() -> Worker {

@@ -60,11 +60,12 @@ pub struct SelectParams {
     pub offset: Option<u64>,
 }
 
+/// `S` is how much of a session is read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SelectResult {
+pub struct SelectResult<S = Session> {
     /// Newest first, or in the order they were named.
-    pub sessions: Vec<Session>,
+    pub sessions: Vec<S>,
     /// Offset of the next page; null at the end.
     pub next: Option<u64>,
 }

@@ -120,32 +120,39 @@ pub fn ended(conn: &Connection) -> Result<Vec<ContextNo>> {
     Ok(found)
 }
 
-/// Deletes at most `most` records of a context that has ended, the newest first, and with the last of them the head;
-/// whether there are more.
-pub fn trim(conn: &Connection, context: ContextNo, most: usize) -> Result<bool> {
-    let mut newest = find(conn, context)?.and_then(|chain| chain.newest);
-    delete(conn, &mut newest, most)?;
-    if newest.is_some() {
-        conn.prepare_cached("UPDATE contexts SET last_record = ?2 WHERE id = ?1 AND ended")?
-            .execute(params![context.0, newest])?;
-        return Ok(true);
+/// Deletes at most `most` records of contexts that have ended, the newest of each first, and with its last one the head;
+/// which are left.
+pub fn trim(conn: &Connection, mut contexts: Vec<ContextNo>, mut most: usize) -> Result<Vec<ContextNo>> {
+    while let Some(context) = contexts.last().copied() {
+        let mut newest = find(conn, context)?.and_then(|chain| chain.newest);
+        delete(conn, &mut newest, &mut most)?;
+        if newest.is_some() {
+            conn.prepare_cached("UPDATE contexts SET last_record = ?2 WHERE id = ?1 AND ended")?
+                .execute(params![context.0, newest])?;
+            break;
+        }
+        conn.prepare_cached("DELETE FROM contexts WHERE id = ?1 AND ended")?.execute([context.0])?;
+        contexts.pop();
     }
-    conn.prepare_cached("DELETE FROM contexts WHERE id = ?1 AND ended")?.execute([context.0])?;
-    Ok(false)
+    Ok(contexts)
 }
 
 /// Deletes all records of a context.
 pub fn clear(conn: &Connection, context: ContextNo) -> Result<()> {
     let mut newest = find(conn, context)?.and_then(|chain| chain.newest);
-    delete(conn, &mut newest, usize::MAX)
+    let mut all = usize::MAX;
+    delete(conn, &mut newest, &mut all)
 }
 
-/// Deletes at most `most` records from `newest` backwards, which then is the newest that is left.
-fn delete(conn: &Connection, newest: &mut Option<i64>, most: usize) -> Result<()> {
+/// Deletes at most `most` records from `newest` backwards, which then is the newest that is left; `most` becomes what may
+/// still be deleted.
+fn delete(conn: &Connection, newest: &mut Option<i64>, most: &mut usize) -> Result<()> {
     let mut statement = conn.prepare_cached("DELETE FROM records WHERE id = ?1 RETURNING before")?;
-    for _ in 0..most {
-        let Some(id) = *newest else { break };
+    while *most > 0
+        && let Some(id) = *newest
+    {
         *newest = statement.query_row([id], |row| row.get(0)).optional()?.flatten();
+        *most -= 1;
     }
     Ok(())
 }
@@ -199,9 +206,9 @@ mod tests {
         add(&conn, one, 3..6);
         end(&conn, one).unwrap();
         assert_eq!(ended(&conn).unwrap(), [one]);
-        assert!(trim(&conn, one, 4).unwrap());
+        assert_eq!(trim(&conn, vec![one], 4).unwrap(), [one]);
         assert_eq!((count(&conn, "records"), numbers(&conn, two)), (5, vec![0, 1, 2]));
-        assert!(!trim(&conn, one, 4).unwrap());
+        assert_eq!(trim(&conn, vec![one], 4).unwrap(), []);
         assert_eq!((count(&conn, "records"), count(&conn, "contexts")), (3, 1));
         assert!(ended(&conn).unwrap().is_empty());
         // Rows that are used again belong to nobody else.

@@ -302,12 +302,14 @@ impl Journal {
         self.reader.submit(move |conn| chain::load(conn, context)).await
     }
 
-    /// Deletes records of contexts that have ended: of `context`, or whatever a crash left.
+    /// Deletes the records of contexts that have ended, in as many commits as it takes: none is long.
     ///
     /// # Errors
     /// A database that cannot be written.
-    pub async fn trim(&self, context: ContextNo) -> Result<()> {
-        while self.writer.submit_checked(move |conn| chain::trim(conn, context, TRIM), |_| ()).await? {}
+    pub async fn trim(&self, mut contexts: Vec<ContextNo>) -> Result<()> {
+        while !contexts.is_empty() {
+            contexts = self.writer.submit_checked(move |conn| chain::trim(conn, contexts, TRIM), |_| ()).await?;
+        }
         Ok(())
     }
 
@@ -368,6 +370,14 @@ impl Journal {
     /// Goes through the writer like any commit and changes nothing: answered, the writer is alive.
     pub fn pulse(&self) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit_checked(|_| Ok(()), |()| ())
+    }
+
+    /// Whether commits are still acknowledged, as far as is known without one.
+    ///
+    /// # Errors
+    /// What broke it.
+    pub fn sound(&self) -> Result<()> {
+        self.writer.sound()
     }
 
     /// Brings everything to the disk, where commits do not do so themselves.

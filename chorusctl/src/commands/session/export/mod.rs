@@ -1,23 +1,27 @@
 //! `chorusctl session export`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use chorus_proto::Session;
-use chorus_proto::methods::export::{ExportFormat, Select, SelectParams};
+use chorus_proto::methods::export::{ExportFormat, Select, SelectParams, SelectResult};
 use clap::ValueEnum;
 use serde_json::json;
 
+use self::ahead::Ahead;
 use self::folder::{Folder, Put};
 use self::owners::Owners;
-use crate::app::App;
+use self::selected::Selected;
+use crate::app::{App, read};
 use crate::error::Failure;
 use crate::ui::out::Format;
 use crate::ui::progress::Progress;
 use crate::ui::safe;
 use crate::ui::words::count;
 
+mod ahead;
 mod folder;
 mod owners;
+mod selected;
 mod text;
 
 /// Write saved conversations to standard output or into files
@@ -108,7 +112,7 @@ fn into_file(args: Args, app: &mut App, form: ExportFormat, output: &Path) -> Re
     }
 }
 
-fn only(mut sessions: Vec<Session>) -> Result<Session, Failure> {
+fn only(mut sessions: Vec<Selected>) -> Result<Selected, Failure> {
     sessions.pop().ok_or_else(|| Failure::failed("the daemon named no session"))
 }
 
@@ -120,7 +124,10 @@ fn into_folder(args: Args, app: &mut App, form: ExportFormat, output: &Path) -> 
     let mut folder = Folder::new(output);
     let mut progress = Progress::new("export".into(), !app.global.quiet);
     let (mut written, mut same, mut failed) = (Vec::new(), 0, None);
-    for (done, session) in (1..).zip(&sessions) {
+    let sessions = Arc::new(sessions);
+    let mut ahead = Ahead::of(sessions.clone(), form);
+    for (done, session) in (1..).zip(sessions.iter()) {
+        let own = ahead.bytes();
         progress.show(done, total, "sessions");
         // Its file went with its agent: there is nothing to export, and nobody asked for this one.
         if !named && !session.available && session.corrupt.is_none() {
@@ -128,14 +135,14 @@ fn into_folder(args: Args, app: &mut App, form: ExportFormat, output: &Path) -> 
         }
         let path = path(session, owners.as_ref(), form);
         let put = path.and_then(|path| {
-            let bytes = text::whole(app, session, form)?;
+            let bytes = own.map_or_else(|| text::whole(app, session, form), Ok)?;
             Ok((folder.put(&path, &bytes)?, path))
         });
         match put {
             Ok((Put::Same, _)) => same += 1,
             Ok((Put::Written, path)) => written.push(output.join(path)),
             Err(failure) => {
-                let failure = failure.at(&session.header.session_id);
+                let failure = failure.at(&session.session_id);
                 failure.tell(app.notes);
                 failed.get_or_insert(failure.status());
             }
@@ -147,8 +154,8 @@ fn into_folder(args: Args, app: &mut App, form: ExportFormat, output: &Path) -> 
 }
 
 /// Where in the directory a session goes.
-fn path(session: &Session, owners: Option<&Owners>, form: ExportFormat) -> Result<PathBuf, Failure> {
-    let name = &session.header.session_id;
+fn path(session: &Selected, owners: Option<&Owners>, form: ExportFormat) -> Result<PathBuf, Failure> {
+    let name = &session.session_id;
     // It becomes the name of a file, and came from one; whoever sends anything else means harm.
     if name.contains('/') || name.starts_with('.') || name.is_empty() {
         return Err(Failure::failed(format!("{name:?} cannot be the name of a file")));
@@ -161,13 +168,13 @@ fn path(session: &Session, owners: Option<&Owners>, form: ExportFormat) -> Resul
 }
 
 /// All sessions that are meant.
-fn select(args: Args, app: &mut App) -> Result<Vec<Session>, Failure> {
+fn select(args: Args, app: &mut App) -> Result<Vec<Selected>, Failure> {
     let agent = if args.all_agents { None } else { app.agent() };
     let (session, all_agents, since) = (args.sessions, args.all_agents, args.since);
     let mut params = SelectParams { agent, session, all_agents, since, offset: None };
     let mut sessions = Vec::new();
     loop {
-        let page = app.call::<Select>(&params)?;
+        let page: SelectResult<Selected> = read(&app.call_raw::<Select>(&params)?)?;
         sessions.extend(page.sessions);
         match page.next.filter(|next| Some(*next) > params.offset) {
             Some(next) => params.offset = Some(next),

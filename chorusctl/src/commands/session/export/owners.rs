@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
+use chorus_proto::AgentStatus;
 use chorus_proto::methods::agent::{List, ListParams};
-use chorus_proto::{AgentStatus, Session};
 
+use super::selected::Selected;
 use crate::app::App;
 use crate::error::Failure;
 
@@ -36,9 +37,9 @@ impl Owners {
     ///
     /// # Errors
     /// A name that would lead elsewhere.
-    pub fn folder(&self, session: &Session) -> Result<PathBuf, Failure> {
-        let known = self.0.get(&session.header.agent_id.to_string());
-        let name = known.unwrap_or(&session.header.agent_name);
+    pub fn folder(&self, session: &Selected) -> Result<PathBuf, Failure> {
+        let known = self.0.get(&session.agent_id.to_string());
+        let name = known.unwrap_or(&session.agent_name);
         if name.is_empty() || name.contains('/') || name.starts_with('.') {
             return Err(Failure::failed(format!("{name:?} cannot be the name of a directory")));
         }

@@ -2,14 +2,14 @@
 
 use std::fs;
 
-use chorus_proto::Session;
 use chorus_proto::methods::export::{ExportFormat, Read, ReadParams};
 
+use super::selected::Selected;
 use crate::app::App;
 use crate::error::Failure;
 
 /// All of it.
-pub fn whole(app: &mut App, session: &Session, form: ExportFormat) -> Result<Vec<u8>, Failure> {
+pub fn whole(app: &mut App, session: &Selected, form: ExportFormat) -> Result<Vec<u8>, Failure> {
     if let Some(bytes) = own_bytes(session, form) {
         return Ok(bytes);
     }
@@ -24,7 +24,7 @@ pub fn whole(app: &mut App, session: &Session, form: ExportFormat) -> Result<Vec
 /// Gives it away piece by piece.
 pub fn pieces(
     app: &mut App,
-    session: &Session,
+    session: &Selected,
     form: ExportFormat,
     mut take: impl FnMut(&mut App, &str) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
@@ -36,23 +36,23 @@ pub fn pieces(
 
 /// The session file, where this machine and this user can read it and it is as Chorus writes it. Anything else, one of
 /// schema 1 for example, the daemon reads and writes anew.
-fn own_bytes(session: &Session, form: ExportFormat) -> Option<Vec<u8>> {
+pub fn own_bytes(session: &Selected, form: ExportFormat) -> Option<Vec<u8>> {
     let bytes = match form {
         ExportFormat::Json => fs::read(&session.file_path).ok()?,
         ExportFormat::Jsonl | ExportFormat::Md => return None,
     };
-    let start = format!("{{\n  \"schema\": 2,\n  \"id\": \"{}\",\n", session.header.id);
+    let start = format!("{{\n  \"schema\": 2,\n  \"id\": \"{}\",\n", session.id);
     let ours = session.available && bytes.starts_with(start.as_bytes()) && bytes.ends_with(b"\n  ]\n}\n");
     ours.then_some(bytes)
 }
 
 fn ask(
     app: &mut App,
-    session: &Session,
+    session: &Selected,
     form: ExportFormat,
     mut take: impl FnMut(&mut App, &str) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let mut params = ReadParams { agent: None, session: session.header.id.to_string(), form, offset: None };
+    let mut params = ReadParams { agent: None, session: session.id.to_string(), form, offset: None };
     loop {
         let read = app.call::<Read>(&params)?;
         take(app, &read.data)?;

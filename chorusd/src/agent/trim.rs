@@ -1,0 +1,47 @@
+//! What ended contexts left in the journal goes many at a time, once no idle contexts are being put away: when thousands
+//! fall due, appends need not wait for the trimming as well.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use chorus_proto::ErrorKind;
+
+use super::registry::Registry;
+use crate::message::ContextNo;
+
+/// Contexts that are handed to the journal together.
+const AT_ONCE: usize = 256;
+
+/// Contexts that wait, and whether somebody sees to them.
+#[derive(Debug, Default)]
+pub(super) struct Trims(Mutex<(Vec<ContextNo>, bool)>);
+
+impl Trims {
+    /// Adds one; true where [`run`] is to be called.
+    pub fn add(&self, context: ContextNo) -> bool {
+        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.0.push(context);
+        !std::mem::replace(&mut inner.1, true)
+    }
+
+    /// Some that wait; with none, whoever asked is done.
+    fn take(&self) -> Option<Vec<ContextNo>> {
+        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let rest = inner.0.len().saturating_sub(AT_ONCE);
+        let some = inner.0.split_off(rest);
+        inner.1 = !some.is_empty();
+        inner.1.then_some(some)
+    }
+}
+
+/// Trims until nothing waits.
+pub(super) async fn run(registry: Arc<Registry>) {
+    loop {
+        registry.idle.calm().await;
+        let Some(contexts) = registry.trims.take() else { return };
+        if let Err(failure) = registry.store.journal.trim(contexts).await
+            && failure.kind != ErrorKind::Stopping
+        {
+            tracing::warn!(%failure, "cannot trim the journal; the next start does it");
+        }
+    }
+}
