@@ -1,6 +1,7 @@
 //! Puts the sentences together.
 
 use std::collections::HashSet;
+use std::rc::Rc;
 
 use chorus_proto::Role;
 
@@ -9,7 +10,7 @@ use super::digest::Digest;
 use super::fit::{cut, ended};
 use super::outcome::{left_open, outcome};
 use super::request::{Request, request};
-use super::sentence::Sentence;
+use super::sentence::{Reading, Sentence};
 
 /// The longest title, in characters.
 const TITLE: usize = 72;
@@ -32,14 +33,15 @@ pub struct Extract {
 /// Chooses them: what was asked, what was particular about it, how it ended, and what was left open.
 #[must_use]
 pub fn extract(digest: &Digest) -> Extract {
-    let request = request(digest);
+    let reading = Reading::default();
+    let request = request(digest, &reading);
     let asked = request.first.iter().find(|sentence| sentence.words.len() > 1).or(request.first.first());
-    let topic: HashSet<&str> = request.first.iter().flat_map(Sentence::content).collect();
+    let topic: HashSet<&str> = request.first.iter().flat_map(|sentence| sentence.content()).collect();
     let mut chosen = Chosen::default();
     // In order of importance; the text then follows the conversation.
     chosen.add(0, asked);
-    chosen.add(3, outcome(digest, &topic).as_ref());
-    chosen.add(4, left_open(digest).as_ref());
+    chosen.add(3, outcome(digest, &topic, &reading).as_ref());
+    chosen.add(4, left_open(digest, &reading).as_ref());
     let (early, later) = details(&request);
     chosen.add(2, later.iter().copied().find(|sentence| chosen.is_new(sentence)));
     for detail in early {
@@ -47,16 +49,16 @@ pub fn extract(digest: &Digest) -> Extract {
             chosen.add(1, Some(detail));
         }
     }
-    let title = asked.map(name).or_else(|| any(digest));
+    let title = asked.map(|asked| name(asked)).or_else(|| any(digest));
     Extract { summary: chosen.join(digest.chars()).or_else(|| title.clone()), title }
 }
 
 /// The rest of the first request in order, and the later sentences, the most telling first.
-fn details(request: &Request) -> (Vec<&Sentence>, Vec<&Sentence>) {
+fn details(request: &Request) -> (Vec<&Rc<Sentence>>, Vec<&Rc<Sentence>>) {
     let early =
         request.first.iter().filter(|sentence| sentence.weight() > 2.0 && sentence.is_fluent()).take(3).collect();
     let weighed = request.later.iter().map(|sentence| (sentence.weight(), sentence));
-    let mut later: Vec<(f64, &Sentence)> = weighed
+    let mut later: Vec<(f64, &Rc<Sentence>)> = weighed
         .filter(|(weight, sentence)| *weight > 2.0 && sentence.is_fluent() && !cues::is_reply(&sentence.words))
         .collect();
     // Stable: of equals the earlier one.
@@ -80,14 +82,14 @@ fn any(digest: &Digest) -> Option<String> {
 
 /// Sentences with their place in the summary.
 #[derive(Default)]
-struct Chosen(Vec<(u8, Sentence)>);
+struct Chosen(Vec<(u8, Rc<Sentence>)>);
 
 impl Chosen {
     fn is_new(&self, sentence: &Sentence) -> bool {
         !self.0.iter().any(|(_, chosen)| sentence.repeats(chosen))
     }
 
-    fn add(&mut self, place: u8, sentence: Option<&Sentence>) {
+    fn add(&mut self, place: u8, sentence: Option<&Rc<Sentence>>) {
         if let Some(sentence) = sentence.filter(|sentence| self.0.len() < SENTENCES && self.is_new(sentence)) {
             self.0.push((place, sentence.clone()));
         }

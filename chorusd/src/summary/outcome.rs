@@ -1,13 +1,13 @@
 //! How it ended: what the assistant said late, and what nobody answered.
 
 use std::collections::HashSet;
+use std::rc::Rc;
 
 use chorus_proto::Role;
 
-use super::clean::units;
 use super::cues;
 use super::digest::{Digest, Said, ends};
-use super::sentence::{Sentence, sentences};
+use super::sentence::{Reading, Sentence};
 
 /// So many texts of the assistant, from the end, may hold the outcome.
 const LATE: usize = 12;
@@ -19,17 +19,17 @@ const EDGE: usize = 1200;
 const ENOUGH: f64 = 3.0;
 
 /// The sentence of the assistant that best says what came out of it.
-pub(super) fn outcome(digest: &Digest, topic: &HashSet<&str>) -> Option<Sentence> {
+pub(super) fn outcome(digest: &Digest, topic: &HashSet<&str>, reading: &Reading) -> Option<Rc<Sentence>> {
     let late: Vec<&Said> = digest
         .said()
         .rev()
         .filter(|said| said.role == Role::Assistant && !said.text.trim().is_empty())
         .take(LATE)
         .collect();
-    let mut best: Option<(f64, Sentence)> = None;
+    let mut best: Option<(f64, Rc<Sentence>)> = None;
     for (age, said) in late.iter().enumerate() {
         let recent = 5.0 * 0.75_f64.powi(age as i32);
-        for sentence in sentences(&units(&ends(&said.text, EDGE, EDGE))) {
+        for sentence in reading.sentences(&ends(&said.text, EDGE, EDGE)) {
             let Some(score) = score(&sentence, topic) else { continue };
             let score = score + recent;
             if best.as_ref().is_none_or(|(most, _)| score > *most) {
@@ -66,14 +66,14 @@ fn score(sentence: &Sentence, topic: &HashSet<&str>) -> Option<f64> {
 }
 
 /// What was left open: a last word of the user, or a last question to them.
-pub(super) fn left_open(digest: &Digest) -> Option<Sentence> {
+pub(super) fn left_open(digest: &Digest, reading: &Reading) -> Option<Rc<Sentence>> {
     let last = digest
         .said()
         .rev()
         .find(|said| matches!(said.role, Role::User | Role::Assistant) && !said.text.trim().is_empty())?;
-    let said = sentences(&units(&ends(&last.text, EDGE, EDGE)));
+    let said = reading.sentences(&ends(&last.text, EDGE, EDGE));
     let mut said = said.into_iter().filter(|sentence| sentence.content().len() > 0);
-    let heavier = |a: &Sentence, b: &Sentence| a.weight().total_cmp(&b.weight());
+    let heavier = |a: &Rc<Sentence>, b: &Rc<Sentence>| a.weight().total_cmp(&b.weight());
     match last.role {
         Role::User => said
             .filter(|sentence| !cues::is_closing(&sentence.words) && !cues::is_greeting(&sentence.words))

@@ -1,11 +1,12 @@
 //! What the user wanted: the first real request, and what made it particular later.
 
+use std::rc::Rc;
+
 use chorus_proto::Role;
 
-use super::clean::units;
 use super::cues;
 use super::digest::{Digest, Said, at_char};
-use super::sentence::{Sentence, sentences};
+use super::sentence::{Reading, Sentence};
 
 /// Characters of later user messages that are looked at; what is longer was pasted.
 const LATER: usize = 600;
@@ -14,13 +15,13 @@ const LATER: usize = 600;
 #[derive(Debug, Default)]
 pub(super) struct Request {
     /// The sentences of the first message that asks for something.
-    pub first: Vec<Sentence>,
+    pub first: Vec<Rc<Sentence>>,
     /// Later ones, in order.
-    pub later: Vec<Sentence>,
+    pub later: Vec<Rc<Sentence>>,
 }
 
 /// Finds them.
-pub(super) fn request(digest: &Digest) -> Request {
+pub(super) fn request(digest: &Digest, reading: &Reading) -> Request {
     let mut request = Request::default();
     let mut fallback = Vec::new();
     for said in digest.said().filter(|said| said.role == Role::User) {
@@ -28,7 +29,7 @@ pub(super) fn request(digest: &Digest) -> Request {
             continue;
         }
         let first = request.first.is_empty();
-        let (telling, others) = read(said, first);
+        let (telling, others) = read(said, first, reading);
         if !first {
             request.later.extend(telling);
         } else if telling.is_empty() && fallback.is_empty() {
@@ -49,18 +50,19 @@ fn is_terminal(said: &Said) -> bool {
 }
 
 /// The sentences of a message that ask or tell something, and the others.
-fn read(said: &Said, first: bool) -> (Vec<Sentence>, Vec<Sentence>) {
+fn read(said: &Said, first: bool, reading: &Reading) -> (Vec<Rc<Sentence>>, Vec<Rc<Sentence>>) {
     let text = if first { &said.text } else { at_char(&said.text, LATER).0 };
-    let units = units(text);
+    let pieces = reading.of(text);
     // What follows a heading in capitals is instructions to anybody, if something was said before it.
-    let mut end = units.len();
-    for (at, _) in units.iter().enumerate().filter(|(_, unit)| unit.opens_section) {
-        if sentences(&units[..at]).iter().any(tells) {
+    let (mut end, mut told) = (pieces.len(), false);
+    for (at, piece) in pieces.iter().enumerate() {
+        if piece.opens_section && told {
             end = at;
             break;
         }
+        told = told || piece.sentences.iter().any(tells);
     }
-    let all = sentences(&units[..end]);
+    let all: Vec<_> = pieces[..end].iter().flat_map(|piece| &piece.sentences).cloned().collect();
     if all.first().is_some_and(|sentence| cues::is_preamble(&sentence.words)) {
         return (Vec::new(), all);
     }
@@ -68,7 +70,7 @@ fn read(said: &Said, first: bool) -> (Vec<Sentence>, Vec<Sentence>) {
 }
 
 /// Whether a sentence says something about the matter.
-fn tells(sentence: &Sentence) -> bool {
+fn tells(sentence: &Rc<Sentence>) -> bool {
     let words = &sentence.words;
     !(cues::is_greeting(words)
         || cues::is_closing(words)

@@ -1,11 +1,12 @@
 //! Sentences of a piece of prose, with the words that tell them apart.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashSet;
+use std::rc::Rc;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::clean::Unit;
+use super::clean::{Unit, units};
 use super::cues;
 use super::digest::at_char;
 
@@ -86,9 +87,39 @@ fn lower(word: &str) -> String {
     if lower.contains('’') { lower.replace('’', "'") } else { lower }
 }
 
-/// The sentences of all pieces, in order.
-pub(super) fn sentences(units: &[Unit]) -> Vec<Sentence> {
-    units.iter().flat_map(|unit| split(&unit.text)).map(|text| Sentence::new(&text)).collect()
+/// A piece of prose, read.
+#[derive(Debug)]
+pub(super) struct Piece {
+    /// As in [`Unit`].
+    pub opens_section: bool,
+    pub sentences: Vec<Rc<Sentence>>,
+}
+
+/// Texts that were read: the last one of a conversation is looked at for what came out of it, for what was left open and,
+/// where it is the first as well, for what was asked.
+#[derive(Debug, Default)]
+pub(super) struct Reading(RefCell<Vec<(String, Rc<[Piece]>)>>);
+
+impl Reading {
+    /// The prose of a text, piece by piece.
+    pub fn of(&self, text: &str) -> Rc<[Piece]> {
+        if let Some((_, pieces)) = self.0.borrow().iter().find(|(known, _)| known == text) {
+            return pieces.clone();
+        }
+        let pieces: Rc<[Piece]> = units(text).iter().map(piece).collect();
+        self.0.borrow_mut().push((text.to_owned(), pieces.clone()));
+        pieces
+    }
+
+    /// All sentences of a text, in order.
+    pub fn sentences(&self, text: &str) -> Vec<Rc<Sentence>> {
+        self.of(text).iter().flat_map(|piece| &piece.sentences).cloned().collect()
+    }
+}
+
+fn piece(unit: &Unit) -> Piece {
+    let sentences = split(&unit.text).iter().map(|text| Rc::new(Sentence::new(text))).collect();
+    Piece { opens_section: unit.opens_section, sentences }
 }
 
 /// Splits by the rules of Unicode; what ends in an abbreviation or opens with a number goes on.

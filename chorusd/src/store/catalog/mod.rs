@@ -35,6 +35,9 @@ impl Catalog {
         let conn = sqlite::open(path, schema::MIGRATIONS)?;
         // Rows go rarely, and what they said goes with them.
         conn.pragma_update(None, "secure_delete", "ON")?;
+        // Ids are random, so each row dirties pages all over the place: a longer log (16 MiB) takes more changes of a
+        // page before it is written to its place.
+        conn.pragma_update(None, "wal_autocheckpoint", 4000)?;
         let reader = sqlite::open_reader(path)?;
         Ok(Self {
             writer: Worker::writer("catalog", conn, on_fatal.clone())?,
