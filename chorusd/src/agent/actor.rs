@@ -264,7 +264,7 @@ impl Actor {
             }
             Effect::Say(request, said) => {
                 if let Some(voice) = self.voices.get(&request) {
-                    voice.say(said);
+                    voice.say(&said);
                 }
             }
             Effect::SayAll(said) => {

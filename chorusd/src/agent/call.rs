@@ -6,7 +6,6 @@ use chorus_proto::methods::send::Said;
 use chorus_proto::{ErrorKind, EventType, Message, NewMessage, Role, ToolCall, Usage};
 use serde_json::json;
 use serde_json::value::RawValue;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -20,9 +19,6 @@ use crate::llm::{CallError, Class, Output, Reply, Stop};
 use crate::message::Stored;
 use crate::store::journal::NewEvent;
 use crate::usage::{CallKind, Caller};
-
-/// Pieces of an answer that wait to be told.
-const PIECES: usize = 256;
 
 /// Calls the model.
 pub async fn call(
@@ -43,10 +39,9 @@ pub async fn call(
         tokio::task::spawn_blocking(move || prompt(&call.facts, &call.messages, &call.working_set, takes, call.tight));
     let prompt = built.await.map_err(|e| stopped(Failure::internal(e.to_string())))?;
     tracing::debug!(agent = %name, %turn, step = call.step, left_out = prompt.left_out, model = %target, "asking the model");
-    let (outputs, pieces) = mpsc::channel(PIECES);
     let at = registry.clock.now();
-    let answered = registry.models.call(&target, &prompt.request, outputs, cancel);
-    let (answered, ()) = tokio::join!(answered, tell(registry, &name, turn, &voices, pieces));
+    let hear = |piece| tell(registry, &name, turn, &voices, piece);
+    let answered = registry.models.call(&target, &prompt.request, &hear, cancel).await;
     let (kind, context) = (CallKind::Turn, Some(context));
     let caller = Caller { facts: &facts, context, turn_id: Some(turn), kind, target: &target, at };
     if let Some(row) = caller.ended(&answered) {
@@ -64,30 +59,26 @@ pub fn moment(registry: &Registry) -> Moment {
 }
 
 /// Passes on what the model says while it says it.
-async fn tell(registry: &Registry, agent: &str, turn: Uuid, voices: &Voices, mut pieces: mpsc::Receiver<Output>) {
-    while let Some(piece) = pieces.recv().await {
-        let (said, data) = match piece {
-            Output::Text(text) => {
-                let data = json!({"turn_id": turn, "text": text});
-                (Said::Text(text), data)
-            }
-            Output::Thinking(text) => {
-                let data = json!({"turn_id": turn, "thinking": text});
-                (Said::Thinking(text), data)
-            }
-            Output::Retry { attempt, wait, why } => {
-                let note = format!("{why}; try {attempt} in {:.1} s", wait.as_secs_f64());
-                let data = json!({"turn_id": turn, "note": note});
-                (Said::Note(note), data)
-            }
-            // It is told when it runs.
-            Output::Call { .. } => continue,
+fn tell(registry: &Registry, agent: &str, turn: Uuid, voices: &Voices, piece: Output) {
+    let said = match piece {
+        Output::Text(text) => Said::Text(text),
+        Output::Thinking(text) => Said::Thinking(text),
+        Output::Retry { attempt, wait, why } => {
+            Said::Note(format!("{why}; try {attempt} in {:.1} s", wait.as_secs_f64()))
+        }
+        // It is told when it runs.
+        Output::Call { .. } => return,
+    };
+    voices.say(&said);
+    registry.store.journal.whisper(|| {
+        let data = match said {
+            Said::Thinking(text) => json!({"turn_id": turn, "thinking": text}),
+            Said::Note(text) => json!({"turn_id": turn, "note": text}),
+            Said::Text(text) => json!({"turn_id": turn, "text": text}),
+            _ => json!({"turn_id": turn}),
         };
-        voices.say(&said);
-        let at = registry.clock.now();
-        let (kind, agent) = (EventType::TurnDelta, Some(agent.to_owned()));
-        registry.store.journal.whisper(NewEvent { at, kind, agent, data });
-    }
+        NewEvent { at: registry.clock.now(), kind: EventType::TurnDelta, agent: Some(agent.to_owned()), data }
+    });
 }
 
 fn answer(reply: Reply, now: jiff::Timestamp) -> Answer {

@@ -1,9 +1,18 @@
 //! What is said in a turn on its way to who asked for it. A listener that is slow hears longer pieces; nobody waits for it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chorus_proto::methods::send::Said;
 use tokio::sync::Notify;
+
+/// Who listens.
+pub trait Ear: Debug + Send + Sync {
+    /// Hears a piece at once; false: cannot now, and has heard nothing.
+    fn now(&self, said: &Said) -> bool;
+    /// Hears a piece as soon as it can. Until then [`Ear::now`] is false.
+    fn later(&self, said: Said);
+}
 
 /// One listener's end.
 #[derive(Debug, Clone, Default)]
@@ -11,33 +20,52 @@ pub struct Voice(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    said: Mutex<Vec<Said>>,
+    ear: Option<Arc<dyn Ear>>,
+    /// What could not be heard at once.
+    kept: Mutex<Vec<Said>>,
     more: Notify,
 }
 
 impl Voice {
-    /// Says a piece; one that goes on with the piece before it is joined to it.
-    pub fn say(&self, piece: Said) {
-        let mut said = self.0.said.lock().unwrap_or_else(PoisonError::into_inner);
-        match (said.last_mut(), &piece) {
+    /// A voice for `ear`; what is said to nobody is gone.
+    #[must_use]
+    pub fn new(ear: Option<Arc<dyn Ear>>) -> Self {
+        Self(Arc::new(Inner { ear, ..Inner::default() }))
+    }
+
+    /// Says a piece; one that must wait and goes on with the piece before it is joined to it.
+    pub fn say(&self, piece: &Said) {
+        let Some(ear) = &self.0.ear else { return };
+        let mut kept = self.kept();
+        if kept.is_empty() && ear.now(piece) {
+            return;
+        }
+        match (kept.last_mut(), piece) {
             (Some(Said::Text(before)), Said::Text(text)) | (Some(Said::Thinking(before)), Said::Thinking(text)) => {
                 before.push_str(text);
             }
-            _ => said.push(piece),
+            _ => kept.push(piece.clone()),
         }
-        drop(said);
+        drop(kept);
         self.0.more.notify_one();
     }
 
-    /// What was said since the last time; empty where that is nothing.
-    #[must_use]
-    pub fn take(&self) -> Vec<Said> {
-        std::mem::take(&mut *self.0.said.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Passes on what could not be heard at once.
+    pub fn pass_on(&self) {
+        let Some(ear) = &self.0.ear else { return };
+        // Under the lock: a piece that is said meanwhile comes after these.
+        for said in self.kept().drain(..) {
+            ear.later(said);
+        }
     }
 
-    /// Waits until there may be something to take.
+    /// Waits until there may be something to pass on.
     pub async fn more(&self) {
         self.0.more.notified().await;
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Vec<Said>> {
+        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -52,25 +80,55 @@ impl Voices {
 
     pub fn say(&self, piece: &Said) {
         for voice in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            voice.say(piece.clone());
+            voice.say(piece);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
-    #[test]
-    fn what_nobody_has_taken_is_joined_in_order() {
-        let voice = Voice::default();
-        for text in ["a", "b"] {
-            voice.say(Said::Text(text.into()));
+    /// Hears so many pieces at once, then none.
+    #[derive(Debug, Default)]
+    struct Slow {
+        takes: AtomicUsize,
+        heard: Mutex<Vec<Said>>,
+    }
+
+    impl Ear for Slow {
+        fn now(&self, said: &Said) -> bool {
+            let taken = self.takes.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+            if taken {
+                self.heard.lock().unwrap().push(said.clone());
+            }
+            taken
         }
-        voice.say(Said::Note("n".into()));
-        voice.say(Said::Text("c".into()));
-        let said = [Said::Text("ab".into()), Said::Note("n".into()), Said::Text("c".into())];
-        assert_eq!(voice.take(), said);
-        assert!(voice.take().is_empty());
+
+        fn later(&self, said: Said) {
+            self.heard.lock().unwrap().push(said);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_heard_at_once_is_joined_and_keeps_its_place() {
+        let ear = Arc::new(Slow::default());
+        ear.takes.store(1, Ordering::SeqCst);
+        let voice = Voice::new(Some(ear.clone()));
+        let say = |text: &str| voice.say(&Said::Text(text.into()));
+        say("at once ");
+        say("a");
+        // It could hear again, but not before what it has missed.
+        ear.takes.store(1, Ordering::SeqCst);
+        say("b");
+        voice.say(&Said::Note("n".into()));
+        say("c");
+        voice.pass_on();
+        say("d");
+        let heard = std::mem::take(&mut *ear.heard.lock().unwrap());
+        let said = |text: &str| Said::Text(text.into());
+        assert_eq!(heard, [said("at once "), said("ab"), Said::Note("n".into()), said("c"), said("d")]);
     }
 }

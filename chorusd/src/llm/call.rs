@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use chorus_proto::Usage;
 use jiff::Timestamp;
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::error::{CallError, Class};
 use super::models::Chance;
-use super::output::Output;
+use super::output::{Hear, Output};
 use super::providers::{Reader, Step, To, Translate, refused};
 use super::reply::Reply;
 use super::request::Request;
@@ -29,7 +28,7 @@ pub struct Call<'a> {
     pub key: Option<Secret>,
     pub model: &'a str,
     pub request: &'a Request,
-    pub outputs: mpsc::Sender<Output>,
+    pub hear: Hear<'a>,
     pub policy: Policy,
     pub chance: &'a Chance,
 }
@@ -99,7 +98,7 @@ impl Call<'_> {
             let body = answer.body(LONGEST_EVENT, &watch).await?;
             let mut out = Vec::new();
             let read = reader.whole(&body, &mut out);
-            self.hand_out(out, handed).await;
+            self.hand_out(&mut out, handed);
             return read;
         }
         let mut cutter = Cutter::new(LONGEST_EVENT);
@@ -108,7 +107,7 @@ impl Call<'_> {
             cutter.push(&piece);
             while let Some(event) = cutter.cut().map_err(|e| self.malformed(e.to_string()))? {
                 let step = reader.event(&event, &mut out);
-                self.hand_out(std::mem::take(&mut out), handed).await;
+                self.hand_out(&mut out, handed);
                 match step? {
                     Step::Ping => {}
                     Step::More => watch.moved(),
@@ -122,7 +121,7 @@ impl Call<'_> {
         if let Some(event) = cutter.rest() {
             // What cannot be read here was cut off, and says so below.
             let step = reader.event(&event, &mut out);
-            self.hand_out(std::mem::take(&mut out), handed).await;
+            self.hand_out(&mut out, handed);
             if matches!(step, Ok(Step::End)) {
                 return Ok(());
             }
@@ -134,11 +133,10 @@ impl Call<'_> {
         Err(CallError::new(Class::Network, what).hint("try again; what had arrived is kept as interrupted"))
     }
 
-    async fn hand_out(&self, out: Vec<Output>, handed: &mut bool) {
-        for output in out {
+    fn hand_out(&self, out: &mut Vec<Output>, handed: &mut bool) {
+        for output in out.drain(..) {
             *handed = true;
-            // Whoever listened may have gone; the call goes on.
-            let _ = self.outputs.send(output).await;
+            (self.hear)(output);
         }
     }
 
@@ -162,7 +160,7 @@ impl Call<'_> {
     ) -> Result<(), CallError> {
         let (provider, why) = (&self.provider.name, &error.message);
         tracing::info!(%provider, model = self.model, attempt, ?wait, why, class = error.class.as_str(), "trying again");
-        let _ = self.outputs.send(Output::Retry { attempt, wait, why: why.clone() }).await;
+        (self.hear)(Output::Retry { attempt, wait, why: why.clone() });
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(CallError::cancelled()),

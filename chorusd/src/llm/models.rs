@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use reqwest::Client;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::available::{Available, Found};
@@ -15,7 +14,7 @@ use super::call::Call;
 use super::discovery::{self, Local};
 use super::error::{CallError, Class};
 use super::key;
-use super::output::Output;
+use super::output::Hear;
 use super::providers;
 use super::reply::Reply;
 use super::request::Request;
@@ -120,7 +119,7 @@ impl Models {
         &self.aliases
     }
 
-    /// Calls a model. What comes goes into `outputs` at once, and the whole is returned; failures that pass by themselves
+    /// Calls a model. What comes is heard by `hear` at once, and the whole is returned; failures that pass by themselves
     /// are tried again as long as nothing was handed out. Dropping the call, or cancelling it, closes the connection.
     ///
     /// # Errors
@@ -129,10 +128,10 @@ impl Models {
         &self,
         target: &Target,
         request: &Request,
-        outputs: mpsc::Sender<Output>,
+        hear: Hear<'_>,
         cancel: CancellationToken,
     ) -> Result<Reply, CallError> {
-        self.call_by(self.policy, target, request, outputs, cancel).await
+        self.call_by(self.policy, target, request, hear, cancel).await
     }
 
     /// As [`Models::call`], for a short answer that nobody watches, and with one try: whether there is another is up to the
@@ -146,8 +145,7 @@ impl Models {
         request: &Request,
         cancel: CancellationToken,
     ) -> Result<Reply, CallError> {
-        let (outputs, _) = mpsc::channel(1);
-        self.call_by(Policy { tries: 1, ..self.policy }, target, request, outputs, cancel).await
+        self.call_by(Policy { tries: 1, ..self.policy }, target, request, &|_| (), cancel).await
     }
 
     /// How long to wait before one more try after `error`; `None`: there is no sense in it.
@@ -161,7 +159,7 @@ impl Models {
         policy: Policy,
         target: &Target,
         request: &Request,
-        outputs: mpsc::Sender<Output>,
+        hear: Hear<'_>,
         cancel: CancellationToken,
     ) -> Result<Reply, CallError> {
         let provider = self.provider(&target.provider).ok_or_else(|| {
@@ -175,7 +173,7 @@ impl Models {
             key,
             model: &target.model,
             request,
-            outputs,
+            hear,
             policy,
             chance: &self.chance,
         };

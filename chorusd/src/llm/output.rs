@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// Hears what an answer brings, when it comes; what it does then holds up the answer.
+pub type Hear<'a> = &'a (dyn Fn(Output) + Send + Sync);
+
 /// A piece of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {

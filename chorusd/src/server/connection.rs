@@ -1,6 +1,7 @@
 //! One client: reads frames, runs what they ask, writes the answers. A client that stalls harms only itself.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,13 +13,16 @@ use chorus_proto::{ErrorData, ErrorKind, RpcError};
 use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use interprocess::local_socket::tokio::Stream;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use rustix::io::Errno;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::codec::Decoder as _;
 use tokio_util::sync::CancellationToken;
 
 use super::dispatch::{Caller, dispatch};
+use super::line::{Line, watch};
 use super::reply::{self, Frame};
 use crate::ops::Ops;
 use crate::ops::events::subscribe::{Heard, Subscription};
@@ -26,14 +30,19 @@ use crate::ops::events::subscribe::{Heard, Subscription};
 /// Requests of one connection that run at once; further ones wait in the socket.
 const MAX_RUNNING: usize = 64;
 
-/// A client that takes nothing for so long is let go.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// The most that is read at once.
+const READ: usize = 64 << 10;
 
 /// Serves one client until it closes, breaks the framing, or `stop` is set.
-pub async fn serve(mut stream: Stream, ops: Arc<Ops>, connection: u64, stop: CancellationToken) {
+pub async fn serve(stream: Stream, ops: Arc<Ops>, connection: u64, stop: CancellationToken) {
+    let socket = match socket(stream) {
+        Ok(socket) => socket,
+        Err(e) => return tracing::warn!(connection, "a connection cannot be served: {e}"),
+    };
+    let line = Arc::new(Line::new(socket.get_ref().clone()));
     let (notify, notifications) = mpsc::channel(16);
     let (subscribe, subscriptions) = mpsc::channel(4);
-    let caller = Caller { connection, notify, subscribe };
+    let caller = Caller { connection, line: line.clone(), notify, subscribe };
     let mut connection = Connection {
         codec: FrameCodec::new(ops.config.max_frame),
         frame_timeout: ops.config.frame_timeout,
@@ -42,12 +51,14 @@ pub async fn serve(mut stream: Stream, ops: Arc<Ops>, connection: u64, stop: Can
         notifications,
         subscriptions,
         subscription: None,
+        line,
         ops: ops.clone(),
         caller,
     };
-    if let Err(e) = connection.run(&mut stream, stop).await {
+    if let Err(e) = connection.run(&socket, stop).await {
         tracing::debug!(connection = connection.caller.connection, "connection ended: {e}");
     }
+    connection.line.close();
     ops.uploads.close(connection.caller.connection);
 }
 
@@ -59,12 +70,13 @@ struct Connection {
     notifications: mpsc::Receiver<Frame>,
     subscriptions: mpsc::Receiver<Subscription>,
     subscription: Option<Subscription>,
+    line: Arc<Line>,
     ops: Arc<Ops>,
     caller: Caller,
 }
 
 impl Connection {
-    async fn run(&mut self, stream: &mut Stream, stop: CancellationToken) -> io::Result<()> {
+    async fn run(&mut self, socket: &AsyncFd<Arc<OwnedFd>>, stop: CancellationToken) -> io::Result<()> {
         let mut open = true;
         loop {
             while open && self.running.len() < MAX_RUNNING {
@@ -73,22 +85,20 @@ impl Connection {
                         let mut request = dispatch(self.ops.clone(), self.caller.clone(), body).boxed();
                         // What is answered at once is written at once.
                         match request.as_mut().now_or_never() {
-                            Some(Some(frame)) => write(stream, &frame).await?,
+                            Some(Some(frame)) => self.line.write(frame).await?,
                             Some(None) => {}
                             None => self.running.push(request),
                         }
                     }
                     Ok(None) => break,
                     Err(e) => {
-                        write(stream, &reply::error(None, &too_long(&e))).await?;
+                        self.line.write(reply::error(None, &too_long(&e))).await?;
                         // The bytes after it are no frames. What runs is answered, then the connection ends.
                         open = false;
                     }
                 }
             }
             if !open && self.running.is_empty() {
-                // What the client still sends is taken, so that closing does not tear the last answer away.
-                let _ = stream.shutdown().await;
                 return Ok(());
             }
             let partial = !self.incoming.is_empty();
@@ -97,16 +107,17 @@ impl Connection {
                 biased;
                 Some(answer) = self.running.next() => {
                     if let Some(frame) = answer {
-                        write(stream, &frame).await?;
+                        self.line.write(frame).await?;
                     }
                 }
-                Some(frame) = self.notifications.recv() => write(stream, &frame).await?,
+                () = self.line.stuck() => self.line.flush().await?,
+                Some(frame) = self.notifications.recv() => self.line.write(frame).await?,
                 Some(subscription) = self.subscriptions.recv() => self.subscription = Some(subscription),
                 heard = hear(&mut self.subscription, &self.ops), if open => match heard {
-                    Some(heard) => write(stream, &heard_frame(&heard)).await?,
+                    Some(heard) => self.line.write(heard_frame(&heard)).await?,
                     None => self.subscription = None,
                 },
-                read = read(stream, &mut self.incoming, partial.then_some(self.frame_timeout)), if may_read => {
+                read = read(socket, &mut self.incoming, partial.then_some(self.frame_timeout)), if may_read => {
                     match read? {
                         0 if partial => return Err(io::ErrorKind::UnexpectedEof.into()),
                         0 => open = false,
@@ -134,21 +145,45 @@ fn heard_frame(heard: &Heard) -> Frame {
     }
 }
 
+/// The socket of `stream`, watched for what comes in and nothing else.
+fn socket(stream: Stream) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
+    let Stream::UdSocket(stream) = stream;
+    watch(Arc::new(OwnedFd::try_from(stream)?), Interest::READABLE)
+}
+
 /// Reads more; inside a frame, only so long.
-async fn read(stream: &mut Stream, into: &mut BytesMut, limit: Option<Duration>) -> io::Result<usize> {
-    if into.capacity() == into.len() {
-        into.reserve(4096);
-    }
+async fn read(socket: &AsyncFd<Arc<OwnedFd>>, into: &mut BytesMut, limit: Option<Duration>) -> io::Result<usize> {
     match limit {
-        None => stream.read_buf(into).await,
-        Some(limit) => timeout(limit, stream.read_buf(into))
+        None => read_some(socket, into).await,
+        Some(limit) => timeout(limit, read_some(socket, into))
             .await
             .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "a frame was begun and not finished"))),
     }
 }
 
-async fn write(stream: &mut Stream, frame: &[u8]) -> io::Result<()> {
-    timeout(WRITE_TIMEOUT, stream.write_all(frame)).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+async fn read_some(socket: &AsyncFd<Arc<OwnedFd>>, into: &mut BytesMut) -> io::Result<usize> {
+    if into.capacity() == into.len() {
+        into.reserve(4096);
+    }
+    let (held, room) = (into.len(), (into.capacity() - into.len()).min(READ));
+    loop {
+        let mut ready = socket.readable().await?;
+        into.resize(held + room, 0);
+        let read = rustix::io::read(socket.get_ref(), &mut into[held..]);
+        into.truncate(held + read.unwrap_or(0));
+        match read {
+            Ok(read) => {
+                // There was less than asked for: there is no more now.
+                if read > 0 && read < room {
+                    ready.clear_ready();
+                }
+                return Ok(read);
+            }
+            Err(Errno::AGAIN) => ready.clear_ready(),
+            Err(Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
 }
 
 fn too_long(error: &io::Error) -> RpcError {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_METHOD_NOT_FOUND, CODE_PARSE};
+use chorus_proto::methods::send::Said;
 use chorus_proto::methods::{
     Method, agent, context, daemon, doctor, events, export, import, models, send, session, trash, usage,
 };
@@ -14,11 +15,12 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
+use super::line::Line;
 use super::reply::{self, Frame, to_rpc};
+use crate::agent::voice::Ear;
 use crate::config::nearest;
 use crate::failure::{Failure, Result};
 use crate::ops::events::subscribe::Subscription;
-use crate::ops::send::OnSaid;
 use crate::ops::session::import::OnProgress;
 use crate::ops::{self, Ops};
 
@@ -26,6 +28,8 @@ use crate::ops::{self, Ops};
 #[derive(Debug, Clone)]
 pub struct Caller {
     pub connection: u64,
+    /// The way back, for what is said in a turn.
+    pub line: Arc<Line>,
     /// Takes notifications; a full queue drops them.
     pub notify: mpsc::Sender<Frame>,
     /// Takes what the connection listens to from now on.
@@ -196,8 +200,8 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
         }
         // A turn goes on without who asked for it.
         send::Send::NAME => {
-            let on_said = on_said(id.as_deref(), params, caller.notify);
-            answer.now::<send::Send, _, _>(params, |p| ops::send::send(o, p, on_said)).await
+            let ear = ear(id.as_deref(), params, caller.line);
+            answer.now::<send::Send, _, _>(params, |p| ops::send::send(o, p, ear)).await
         }
         send::Cancel::NAME => answer.now::<send::Cancel, _, _>(params, |p| ops::send::cancel::cancel(o, p)).await,
         // An import belongs to its connection until the commit.
@@ -354,8 +358,31 @@ fn unknown_method(name: &str) -> RpcError {
     RpcError { code: CODE_METHOD_NOT_FOUND, ..to_rpc(&failure) }
 }
 
-/// Passes what is said in a turn on to request `id`, where it asks for that; only number ids can be named.
-fn on_said(id: Option<&RawValue>, params: Option<&RawValue>, notify: mpsc::Sender<Frame>) -> Option<OnSaid> {
+/// Passes what is said in a turn on to request `id`.
+#[derive(Debug)]
+struct Telling {
+    id: u64,
+    line: Arc<Line>,
+}
+
+impl Telling {
+    fn frame(&self, said: Said) -> Frame {
+        reply::notification("progress", send::Progress { id: self.id, said })
+    }
+}
+
+impl Ear for Telling {
+    fn now(&self, said: &Said) -> bool {
+        self.line.offer(|| self.frame(said.clone()))
+    }
+
+    fn later(&self, said: Said) {
+        self.line.queue(self.frame(said));
+    }
+}
+
+/// Who hears what is said in the turn of request `id`, where it asks for that; only number ids can be named.
+fn ear(id: Option<&RawValue>, params: Option<&RawValue>, line: Arc<Line>) -> Option<Arc<dyn Ear>> {
     #[derive(serde::Deserialize)]
     struct Carried {
         #[serde(default)]
@@ -363,14 +390,7 @@ fn on_said(id: Option<&RawValue>, params: Option<&RawValue>, notify: mpsc::Sende
     }
     let id: u64 = id.and_then(|id| id.get().parse().ok())?;
     let carried: Carried = serde_json::from_str(params?.get()).ok()?;
-    carried.stream.then(|| -> OnSaid {
-        Box::new(move |said| {
-            let notify = notify.clone();
-            Box::pin(async move {
-                let _ = notify.send(reply::notification("progress", send::Progress { id, said })).await;
-            })
-        })
-    })
+    carried.stream.then(|| -> Arc<dyn Ear> { Arc::new(Telling { id, line }) })
 }
 
 /// Sends `progress` notifications for request `id`; only number ids can be named in them.

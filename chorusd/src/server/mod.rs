@@ -2,6 +2,7 @@
 
 mod connection;
 mod dispatch;
+mod line;
 mod listener;
 mod reply;
 

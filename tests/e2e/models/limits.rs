@@ -108,7 +108,10 @@ fn cancelling_closes_the_connection_at_once() {
         let (outputs, mut taken) = mpsc::channel(8);
         let cancel = CancellationToken::new();
         let (models, stop) = (rig.models.clone(), cancel.clone());
-        let calling = rig.runtime.spawn(async move { models.call(&target, &request("Hi."), outputs, stop).await });
+        let calling = rig.runtime.spawn(async move {
+            let hear = |output| _ = outputs.try_send(output);
+            models.call(&target, &request("Hi."), &hear, stop).await
+        });
         assert_eq!(taken.blocking_recv(), Some(Output::Text("Half".into())));
         let began = Instant::now();
         cancel.cancel();
@@ -126,8 +129,10 @@ fn dropping_a_call_and_cancelling_a_wait() {
     let target = Target::parse(CLAUDE).expect("a model");
     let (outputs, mut taken) = mpsc::channel(8);
     let (models, to) = (rig.models.clone(), target.clone());
-    let calling =
-        rig.runtime.spawn(async move { models.call(&to, &request("Hi."), outputs, CancellationToken::new()).await });
+    let calling = rig.runtime.spawn(async move {
+        let hear = |output| _ = outputs.try_send(output);
+        models.call(&to, &request("Hi."), &hear, CancellationToken::new()).await
+    });
     assert!(taken.blocking_recv().is_some());
     calling.abort();
     rig.server.wait_for_hang_ups(1);
@@ -136,7 +141,10 @@ fn dropping_a_call_and_cancelling_a_wait() {
     let (outputs, mut taken) = mpsc::channel(8);
     let cancel = CancellationToken::new();
     let (models, stop) = (rig.models.clone(), cancel.clone());
-    let calling = rig.runtime.spawn(async move { models.call(&target, &request("Hi."), outputs, stop).await });
+    let calling = rig.runtime.spawn(async move {
+        let hear = |output| _ = outputs.try_send(output);
+        models.call(&target, &request("Hi."), &hear, stop).await
+    });
     assert!(matches!(taken.blocking_recv(), Some(Output::Retry { attempt: 2, .. })));
     cancel.cancel();
     let ended = rig.runtime.block_on(calling).expect("the call");

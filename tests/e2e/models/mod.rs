@@ -9,7 +9,7 @@ mod money;
 mod real;
 mod requests;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use chorus_proto::{Message, NewMessage, Role};
@@ -19,7 +19,6 @@ use chorusd::llm::retry::Policy;
 use chorusd::llm::{CallError, Models, Output, Reply, Request, Target};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 /// The model of each wire format.
@@ -67,11 +66,10 @@ impl Rig {
 
     fn call(&self, model: &str, request: &Request) -> Called {
         let target = Target::parse(model).expect("a model");
-        let (outputs, mut taken) = mpsc::channel(10_000);
-        let call = self.models.call(&target, request, outputs, CancellationToken::new());
-        let result = self.runtime.block_on(call);
-        let outputs = std::iter::from_fn(|| taken.try_recv().ok()).collect();
-        Called { result, outputs }
+        let outputs = Mutex::new(Vec::new());
+        let hear = |output| outputs.lock().expect("the outputs").push(output);
+        let result = self.runtime.block_on(self.models.call(&target, request, &hear, CancellationToken::new()));
+        Called { result, outputs: outputs.into_inner().expect("the outputs") }
     }
 
     /// Calls both models with whatever was laid out for each.

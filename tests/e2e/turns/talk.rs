@@ -2,6 +2,7 @@
 
 use chorus_proto::methods::context::{Save, SaveParams};
 use chorus_proto::{EventType, Role};
+use chorus_tests::Raw;
 use chorus_tests::chat::Chat as _;
 use chorus_tests::model_server::Answer;
 use serde_json::{Value, json};
@@ -93,6 +94,30 @@ fn a_client_that_goes_away_does_not_end_the_turn() {
     rig.wait_for(EventType::TurnFinished, 1);
     let mut client = client;
     assert_eq!(record(&mut client)[1].1, "Still here.");
+}
+
+#[test]
+fn a_client_that_reads_late_hears_everything_in_order_and_then_the_answer() {
+    let rig = Rig::new();
+    let mut late = Raw::connect(&rig.home.socket());
+    // More than its socket holds.
+    let pieces = (0..2_000).map(|n| format!("{n} {}\n", "word ".repeat(200)));
+    rig.answer(Answer::text(pieces));
+    let params = json!({"agent": "a", "text": "Tell me all.", "stream": true});
+    late.frame(json!({"jsonrpc": "2.0", "id": 1, "method": "send", "params": params}).to_string());
+    rig.wait_for(EventType::TurnFinished, 1);
+    let (mut heard, mut pieces) = (String::new(), 0);
+    let reply = loop {
+        let frame = late.receive_json();
+        if let Some(result) = frame.get("result") {
+            break result["reply"].as_str().expect("a reply").to_owned();
+        }
+        assert_eq!(frame["method"], "progress", "{frame}");
+        heard.push_str(frame["params"]["text"].as_str().unwrap_or_default());
+        pieces += 1;
+    };
+    assert!(heard == reply && reply.ends_with("word \n"), "{} of {} bytes", heard.len(), reply.len());
+    assert!(pieces < 1_500, "what was said while nobody read comes in longer pieces: {pieces}");
 }
 
 #[test]

@@ -63,6 +63,8 @@ pub enum Step {
     Pings(Duration),
     /// Waits so long.
     Pause(Duration),
+    /// Waits until so long after the last of these: a rate that holds, however late each wait ends.
+    Pace(Duration),
     /// From here on one byte comes after so long, each.
     Drip(Duration),
 }

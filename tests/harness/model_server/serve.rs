@@ -39,7 +39,7 @@ fn connection(stream: TcpStream, shared: &Shared) -> io::Result<()> {
         state.connections
     });
     let mut reader = BufReader::new(stream.try_clone()?);
-    let mut out = Out { stream, shared, drip: None };
+    let mut out = Out { stream, shared, drip: None, due: None };
     while let Some(request) = http::read(&mut reader, number)? {
         let wire = match request.path.split('?').next().unwrap_or_default() {
             "/v1/messages" => Some(Wire::Anthropic),
@@ -78,6 +78,8 @@ struct Out<'a> {
     stream: TcpStream,
     shared: &'a Shared,
     drip: Option<Duration>,
+    /// When the last step of a pace was due.
+    due: Option<Instant>,
 }
 
 impl Out<'_> {
@@ -91,12 +93,15 @@ impl Out<'_> {
             Wire::Anthropic => Box::new(Anthropic::default()),
             Wire::Openai => Box::new(Openai::default()),
         };
-        self.drip = None;
+        (self.drip, self.due) = (None, None);
         http::begin_stream(&mut self.stream, &answer.headers)?;
         // Raw bytes are the whole stream; a script that begins with a pause stalls after the headers.
         let mut begun = matches!(answer.steps.first(), Some(Step::Raw(_)));
         for step in &answer.steps {
-            let speaks = !matches!(step, Step::Gate(_) | Step::Stall | Step::Pings(_) | Step::Pause(_) | Step::Drip(_));
+            let speaks = match step {
+                Step::Gate(_) | Step::Stall | Step::Pings(_) | Step::Pause(_) | Step::Pace(_) | Step::Drip(_) => false,
+                _ => true,
+            };
             if speaks && !std::mem::replace(&mut begun, true) {
                 self.write(speak.begin(model, answer).as_bytes())?;
             }
@@ -126,6 +131,11 @@ impl Out<'_> {
                 self.write(speak.step(&Step::Ping).as_bytes())?;
             },
             Step::Pause(time) => self.wait(Some(*time), |_| false),
+            Step::Pace(every) => {
+                let due = self.due.unwrap_or_else(Instant::now) + *every;
+                self.due = Some(due);
+                self.wait(Some(due.saturating_duration_since(Instant::now())), |_| false)
+            }
             Step::Drip(every) => {
                 self.drip = Some(*every);
                 Ok(())

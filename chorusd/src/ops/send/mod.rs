@@ -3,4 +3,4 @@
 pub mod cancel;
 mod turn;
 
-pub use turn::{OnSaid, send};
+pub use turn::send;

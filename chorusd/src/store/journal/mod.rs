@@ -217,9 +217,13 @@ impl Journal {
         self.writer.submit_checked(move |conn| turn::note(conn, agent, context, &mark, at), |()| ())
     }
 
-    /// Tells whoever listens, and keeps nothing: the event has the number of the one before it.
-    pub fn whisper(&self, new: NewEvent) {
-        let NewEvent { at, kind, agent, data } = new;
+    /// Tells whoever listens, and keeps nothing: the event has the number of the one before it. Where nobody listens it is
+    /// not made.
+    pub fn whisper(&self, new: impl FnOnce() -> NewEvent) {
+        if self.events.receiver_count() == 0 {
+            return;
+        }
+        let NewEvent { at, kind, agent, data } = new();
         let seq = self.told.load(Ordering::Acquire);
         let _ = self.events.send(Arc::new(Event { seq, time: at, kind, agent, data }));
     }
