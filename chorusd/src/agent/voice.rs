@@ -20,23 +20,30 @@ pub struct Voice(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
+    listener: Mutex<Listener>,
+    more: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Listener {
+    /// `None`: nobody listens, or not any more.
     ear: Option<Arc<dyn Ear>>,
     /// What could not be heard at once.
-    kept: Mutex<Vec<Said>>,
-    more: Notify,
+    kept: Vec<Said>,
 }
 
 impl Voice {
     /// A voice for `ear`; what is said to nobody is gone.
     #[must_use]
     pub fn new(ear: Option<Arc<dyn Ear>>) -> Self {
-        Self(Arc::new(Inner { ear, ..Inner::default() }))
+        let listener = Mutex::new(Listener { ear, kept: Vec::new() });
+        Self(Arc::new(Inner { listener, more: Notify::new() }))
     }
 
     /// Says a piece; one that must wait and goes on with the piece before it is joined to it.
     pub fn say(&self, piece: &Said) {
-        let Some(ear) = &self.0.ear else { return };
-        let mut kept = self.kept();
+        let mut listener = self.listener();
+        let Listener { ear: Some(ear), kept } = &mut *listener else { return };
         if kept.is_empty() && ear.now(piece) {
             return;
         }
@@ -46,17 +53,23 @@ impl Voice {
             }
             _ => kept.push(piece.clone()),
         }
-        drop(kept);
+        drop(listener);
         self.0.more.notify_one();
     }
 
     /// Passes on what could not be heard at once.
     pub fn pass_on(&self) {
-        let Some(ear) = &self.0.ear else { return };
-        // Under the lock: a piece that is said meanwhile comes after these.
-        for said in self.kept().drain(..) {
+        // All under the lock: a piece that is said meanwhile comes after these.
+        let Listener { ear: Some(ear), kept } = &mut *self.listener() else { return };
+        for said in kept.drain(..) {
             ear.later(said);
         }
+    }
+
+    /// Passes on the last pieces; nothing is heard after them.
+    pub fn finish(&self) {
+        self.pass_on();
+        self.listener().ear = None;
     }
 
     /// Waits until there may be something to pass on.
@@ -64,8 +77,8 @@ impl Voice {
         self.0.more.notified().await;
     }
 
-    fn kept(&self) -> MutexGuard<'_, Vec<Said>> {
-        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn listener(&self) -> MutexGuard<'_, Listener> {
+        self.0.listener.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -127,8 +140,14 @@ mod tests {
         say("c");
         voice.pass_on();
         say("d");
+        voice.finish();
+        say("e");
         let heard = std::mem::take(&mut *ear.heard.lock().unwrap());
         let said = |text: &str| Said::Text(text.into());
-        assert_eq!(heard, [said("at once "), said("ab"), Said::Note("n".into()), said("c"), said("d")]);
+        assert_eq!(
+            heard,
+            [said("at once "), said("ab"), Said::Note("n".into()), said("c"), said("d")],
+            "and nothing after the end"
+        );
     }
 }

@@ -51,7 +51,7 @@ pub async fn send(ops: &Ops, params: SendParams, ear: Option<Arc<dyn Ear>>) -> R
             answer = &mut asked => break answer,
         }
     };
-    voice.pass_on();
+    voice.finish();
     match answer?.reply {
         Reply::Sent(result) => Ok(*result),
         _ => Err(wrong_reply()),
