@@ -15,6 +15,7 @@ use super::prompt::prompt;
 use super::registry::Registry;
 use super::turn::{Answer, Moment, Stopped};
 use super::voice::Voices;
+use crate::estimate;
 use crate::failure::Failure;
 use crate::llm::{CallError, Class, Output, Reply, Stop};
 use crate::message::Stored;
@@ -44,11 +45,11 @@ pub async fn call(
     let prompt = built.await.map_err(|e| stopped(Failure::internal(e.to_string())))?;
     tracing::debug!(agent = %name, %turn, step = call.step, left_out = prompt.left_out, model = %target, "asking the model");
     let (outputs, pieces) = mpsc::channel(PIECES);
-    let at = registry.clock.now();
+    let (at, estimated) = (registry.clock.now(), estimate::request(&prompt.request));
     let answered = registry.models.call(&target, &prompt.request, outputs, cancel);
     let (answered, ()) = tokio::join!(answered, tell(registry, &name, turn, &voices, pieces));
     let (kind, context) = (CallKind::Turn, Some(context));
-    let caller = Caller { facts: &facts, context, turn_id: Some(turn), kind, target: &target, at };
+    let caller = Caller { facts: &facts, context, turn_id: Some(turn), kind, target: &target, estimated, at };
     if let Some(row) = caller.ended(&answered) {
         registry.usage.note(row).await;
     }

@@ -37,11 +37,7 @@ fn other_scripts_have_more_tokens_a_character_than_english() {
 fn calls_images_and_other_files_count() {
     let said = tokens(json!({"role": "assistant", "content": "I look."}));
     let params = r#"{"path":"src/main.rs"}"#;
-    let call = ToolCall {
-        id: "c1".into(),
-        name: "view".into(),
-        params: RawValue::from_string(params.into()).unwrap(),
-    };
+    let call = ToolCall { id: "c1".into(), name: "view".into(), params: RawValue::from_string(params.into()).unwrap() };
     let mut calling = message(json!({"role": "assistant", "content": "I look."}));
     calling.tool_calls = vec![call.clone()];
     let one = Parts::of(&calling).tokens();
