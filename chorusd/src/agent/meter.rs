@@ -43,7 +43,7 @@ impl Shown {
 #[must_use]
 pub fn guess(totals: Totals, budget: Budget) -> u64 {
     let shown = totals.messages.min(budget.messages as u64);
-    let all = totals.tokens().saturating_add(4 * totals.messages);
+    let all = totals.tokens().saturating_add(totals.messages.saturating_mul(4));
     all.checked_mul(shown).map_or(all, |product| product / totals.messages.max(1)).min(budget.tokens)
 }
 
