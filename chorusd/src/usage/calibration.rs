@@ -54,6 +54,9 @@ impl Calibration {
         // A part is not more than the whole, and no whole is less than half of what it was with all calls before.
         let apart = cache_read > input || (2.0 * (input as f64) < expected && whole as f64 <= 2.0 * expected);
         let ratio = if apart { whole } else { input } as f64 / estimated as f64;
+        if !(1.0 / MOST..=MOST).contains(&ratio) {
+            return;
+        }
         let known = self
             .models
             .entry(model.to_owned())
@@ -61,7 +64,7 @@ impl Calibration {
         if known.calls.len() == REMEMBERED {
             known.calls.pop_front();
         }
-        known.calls.push_back((estimated, ratio.clamp(1.0 / MOST, MOST)));
+        known.calls.push_back((estimated, ratio));
         known.ratio = middle(known.calls.iter().copied());
     }
 
@@ -114,8 +117,8 @@ mod tests {
     #[test]
     fn calls_that_say_nothing_are_passed_over() {
         assert_eq!(learned(&[(LEAST - 1, 900, 0), (1000, 0, 0), (0, 1000, 0)]), None);
-        assert_eq!(learned(&[(1000, 90_000, 0)]), Some(MOST));
-        let odd = [(1000, 1200, 0), (1000, 1200, 0), (1000, 9, 0), (1000, 1200, 0), (1000, 1200, 0)];
+        assert_eq!(learned(&[(1000, 90_000, 0), (1000, 10, 0)]), None);
+        let odd = [(1000, 1200, 0), (1000, 1200, 0), (1000, 400, 0), (1000, 1200, 0), (1000, 1200, 0)];
         assert_eq!(learned(&odd), Some(1.2), "one odd call among many");
     }
 

@@ -48,12 +48,14 @@ fn an_image_goes_from_its_file_to_either_provider() {
 fn what_no_model_can_look_at_is_refused_before_anything_is_kept() {
     let rig = Rig::new();
     fs::write(rig.home.user.join("no.png"), "no image").expect("a file");
-    let said = chorusctl(&rig.home, ["send", "Look!", "--attach", "no.png"]).failed_with_hint(2);
+    let refused = chorusctl(&rig.home, ["send", "Look!", "--attach", "no.png"]);
+    let said = refused.failed_with_hint(2);
     assert!(said.contains("no.png cannot be shown to anthropic/claude-test: its bytes are no PNG"), "{said}");
     let mut large = PNG.to_vec();
     large.resize(4 << 20, 0);
     fs::write(rig.home.user.join("large.png"), &large).expect("a file");
-    let said = chorusctl(&rig.home, ["send", "Look!", "--attach", "large.png"]).failed_with_hint(2);
+    let refused = chorusctl(&rig.home, ["send", "Look!", "--attach", "large.png"]);
+    let said = refused.failed_with_hint(2);
     assert!(said.contains("large.png cannot be shown to anthropic/claude-test: it is larger than 3.8 MiB"), "{said}");
     assert_eq!((record(&mut rig.client()), rig.server.requests().len()), (Vec::new(), 0));
 }
