@@ -5,6 +5,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod daemon;
+pub mod estimate;
 pub mod failure;
 pub mod git;
 pub mod lifecycle;

@@ -9,11 +9,14 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use crate::estimate::Parts;
+
 /// One message in its serialised form: one line of JSON, shared and never changed.
 #[derive(Debug, Clone)]
 pub struct Stored {
     json: Bytes,
     role: Role,
+    tokens: u32,
     chars: u64,
 }
 
@@ -29,14 +32,23 @@ struct Skim<'a> {
     _timestamp: Timestamp,
     #[serde(borrow, default)]
     tool_calls: Vec<SkimCall<'a>>,
+    /// Counted where they are what they should be.
+    #[serde(borrow, default)]
+    attachments: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct SkimAttachment<'a> {
+    #[serde(borrow, default)]
+    media_type: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
 struct SkimCall<'a> {
     #[serde(borrow, rename = "id")]
     _id: Cow<'a, str>,
-    #[serde(borrow, rename = "name")]
-    _name: Cow<'a, str>,
+    #[serde(borrow)]
+    name: Cow<'a, str>,
     #[serde(borrow)]
     params: &'a RawValue,
 }
@@ -47,7 +59,7 @@ impl Stored {
     /// # Errors
     /// What serde_json says; a message that was read from JSON does not fail.
     pub fn new(message: &Message) -> serde_json::Result<Self> {
-        Ok(Self { json: serde_json::to_vec(message)?.into(), role: message.role, chars: message.chars() })
+        Ok(Self::of(message, serde_json::to_vec(message)?.into()))
     }
 
     /// Serialises `messages` into one piece of memory that they share.
@@ -63,12 +75,12 @@ impl Stored {
         let bytes = Bytes::from(bytes.into_boxed_slice());
         let starts = std::iter::once(0).chain(ends.iter().copied());
         let parts = starts.zip(&ends).zip(messages);
-        let stored = |((start, end), of): ((usize, &usize), &Message)| Self {
-            json: bytes.slice(start..*end),
-            role: of.role,
-            chars: of.chars(),
-        };
+        let stored = |((start, end), of): ((usize, &usize), &Message)| Self::of(of, bytes.slice(start..*end));
         Ok(parts.map(stored).collect())
+    }
+
+    fn of(message: &Message, json: Bytes) -> Self {
+        Self { json, role: message.role, tokens: tokens(Parts::of(message)), chars: message.chars() }
     }
 
     /// Takes the bytes of one message, which must be on one line.
@@ -78,9 +90,15 @@ impl Stored {
     pub fn parse(json: Bytes) -> serde_json::Result<Self> {
         let skim: Skim<'_> = serde_json::from_slice(&json)?;
         let params: u64 = skim.tool_calls.iter().map(|call| count_chars(call.params.get())).sum();
-        let chars = chars_of_string(skim.content.get())? + params;
+        let content = lengths_of_string(skim.content.get())?;
+        let mut parts = Parts { bytes: content.bytes, ..Parts::default() };
+        skim.tool_calls.iter().for_each(|call| parts.call(&call.name, call.params.get()));
+        let attached = skim.attachments.and_then(|raw| serde_json::from_str::<Vec<SkimAttachment<'_>>>(raw.get()).ok());
+        for attachment in attached.iter().flatten() {
+            parts.attachment(attachment.media_type.as_deref());
+        }
         let role = skim.role;
-        Ok(Self { json, role, chars })
+        Ok(Self { json, role, tokens: tokens(parts), chars: content.chars + params })
     }
 
     /// The serialised form, without a newline.
@@ -100,6 +118,12 @@ impl Stored {
         self.chars
     }
 
+    /// Estimated, with what a model is shown besides the text ([`crate::estimate`]).
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        self.tokens.into()
+    }
+
     /// The message in parts.
     ///
     /// # Errors
@@ -109,22 +133,40 @@ impl Stored {
     }
 }
 
-/// Characters of a JSON string, given as it stands in the JSON.
-fn chars_of_string(raw: &str) -> serde_json::Result<u64> {
+fn tokens(parts: Parts) -> u32 {
+    u32::try_from(parts.tokens()).unwrap_or(u32::MAX)
+}
+
+/// How long a text is.
+struct Lengths {
+    chars: u64,
+    /// In UTF-8.
+    bytes: u64,
+}
+
+impl Lengths {
+    fn of(text: &str) -> Self {
+        Self { chars: count_chars(text), bytes: text.len() as u64 }
+    }
+}
+
+/// Those of a JSON string, given as it stands in the JSON.
+fn lengths_of_string(raw: &str) -> serde_json::Result<Lengths> {
     // Most contents are long and have only escapes of one character: they are counted where they stand.
     let Some(inner) = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')) else {
-        return serde_json::from_str::<&str>(raw).map(count_chars);
+        return serde_json::from_str::<&str>(raw).map(Lengths::of);
     };
     let mut escapes = 0;
     let mut rest = inner.as_bytes();
     while let Some(at) = memchr::memchr(b'\\', rest) {
         if rest.get(at + 1) == Some(&b'u') {
-            return serde_json::from_str::<Cow<'_, str>>(raw).map(|text| count_chars(&text));
+            return serde_json::from_str::<Cow<'_, str>>(raw).map(|text| Lengths::of(&text));
         }
         escapes += 1;
         rest = rest.get(at + 2..).unwrap_or_default();
     }
-    Ok(count_chars(inner) - escapes)
+    let Lengths { chars, bytes } = Lengths::of(inner);
+    Ok(Lengths { chars: chars - escapes, bytes: bytes - escapes })
 }
 
 fn count_chars(text: &str) -> u64 {

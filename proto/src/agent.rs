@@ -36,6 +36,22 @@ pub struct ContextInfo {
     pub parent_id: Option<Uuid>,
     /// Messages that no session holds yet.
     pub unsaved: u64,
+    /// Where the agent has a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meter: Option<Meter>,
+}
+
+/// How full the window of a model would be with the next request: prompt, notes, working set, tools and the messages that
+/// are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Meter {
+    /// Tokens, estimated.
+    pub used: u64,
+    /// Tokens that the model takes, the answer included; null where that is not known.
+    pub window: Option<u64>,
+    /// Whether the estimate is corrected by what the provider counted before.
+    pub calibrated: bool,
 }
 
 /// The newest session of an agent, in short.

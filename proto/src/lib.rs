@@ -20,7 +20,7 @@ pub mod rpc;
 pub mod session;
 pub mod working_set;
 
-pub use agent::{Agent, AgentState, AgentStatus, ContextInfo, SessionRef, TodayUsage};
+pub use agent::{Agent, AgentState, AgentStatus, ContextInfo, Meter, SessionRef, TodayUsage};
 pub use client::{CallError, Client};
 pub use error::{ErrorData, ErrorKind, RpcError};
 pub use event::{Event, EventType};

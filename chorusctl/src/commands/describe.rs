@@ -1,9 +1,9 @@
 //! Sessions and agents in a line or two; several verbs tell of them in the same words.
 
-use chorus_proto::{AgentState, ContextInfo, Session};
+use chorus_proto::{AgentState, ContextInfo, Meter, Session};
 
 use crate::error::Failure;
-use crate::ui::words::{count, count_tokens};
+use crate::ui::words::{count, count_tokens, tokens};
 use crate::ui::{Cell, Out, Style, safe, text};
 
 /// `2026-11-21_before-the-migration (1f3a9c02, 47 messages)`.
@@ -90,7 +90,20 @@ pub fn context(context: &ContextInfo) -> String {
         0 => {}
         unsaved => told.push_str(&format!(", {unsaved} unsaved")),
     }
+    if let Some(meter) = &context.meter {
+        told.push_str(&format!(", next request {}", self::meter(meter)));
+    }
     told
+}
+
+/// `~12k/200k`: tokens that the next request would have, of those that the model takes.
+#[must_use]
+pub fn meter(meter: &Meter) -> String {
+    let used = tokens(meter.used);
+    match meter.window {
+        Some(window) => format!("{used}/{}", tokens(window).trim_start_matches('~')),
+        None => used,
+    }
 }
 
 /// The name of a permission profile, or `custom`.
@@ -102,6 +115,13 @@ pub fn permissions(permissions: &serde_json::Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_meter_tells_the_window_where_it_is_known() {
+        let told = |used, window| meter(&Meter { used, window, calibrated: false });
+        assert_eq!([told(11_800, Some(200_000)), told(950, Some(8192))], ["~11k/200k", "950/8.1k"]);
+        assert_eq!(told(11_800, None), "~11k");
+    }
 
     #[test]
     fn a_subject_says_nothing_twice() {

@@ -79,6 +79,7 @@ fn write(out: &mut Out, status: &StatusResult) -> Result<(), Failure> {
         Column::new("MESSAGES").right(),
         Column::new("UNSAVED").right().optional(),
         Column::new("TOKENS").right().optional(),
+        Column::new("WINDOW").right().optional(),
         Column::new("ACTIVITY"),
         Column::new("PUT AWAY").optional(),
         Column::new("TODAY").right().optional(),
@@ -93,11 +94,12 @@ fn write(out: &mut Out, status: &StatusResult) -> Result<(), Failure> {
 fn row(out: &mut Out, agent: &Agent) -> Vec<Cell> {
     let mut cells = vec![Cell::new(Style::Strong, safe::one_line(&agent.name)), describe::state(agent.state)];
     match &agent.context {
-        None => cells.extend(std::iter::repeat_n(Cell::default(), 5)),
+        None => cells.extend(std::iter::repeat_n(Cell::default(), 6)),
         Some(context) => cells.extend([
             context.messages.to_string().into(),
             if context.unsaved == 0 { Cell::default() } else { context.unsaved.to_string().into() },
             words::tokens(context.token_estimate).into(),
+            context.meter.as_ref().map(describe::meter).unwrap_or_default().into(),
             out.clock().ago(context.last_activity_at).into(),
             context.idle_deadline_at.map_or_else(String::new, |at| format!("in {}", out.clock().until(at))).into(),
         ]),

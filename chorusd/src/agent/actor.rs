@@ -15,11 +15,13 @@ use uuid::Uuid;
 use super::call;
 use super::effect::{Append, Beginning, CallModel, Change, Effect, Mark, What};
 use super::event::{Asked, Event, Journalled, Known, Reply, Request, RequestId, Verb};
+use super::meter::Shown;
 use super::registry::Registry;
 use super::rest::{self, UNTOUCHED};
 use super::state::State;
 use super::turn::Stopped;
 use super::voice::{Voice, Voices};
+use super::window::Budget;
 use super::{Facts, load, notice, save};
 use crate::clock::Ticks;
 use crate::failure::{Failure, Result};
@@ -49,6 +51,9 @@ pub struct Actor {
     agent: Uuid,
     /// Of the agent when the last request came.
     name: String,
+    window: Budget,
+    /// What the next request would show of the context.
+    shown: Option<Shown>,
     state: State,
     mailbox: mpsc::Receiver<Letter>,
     registry: Arc<Registry>,
@@ -73,6 +78,8 @@ impl Actor {
         Self {
             agent,
             name: String::new(),
+            window: Facts::default().window,
+            shown: None,
             state: State::default(),
             mailbox,
             registry,
@@ -148,6 +155,7 @@ impl Actor {
         let now = self.registry.clock.now();
         let fresh = self.registry.store.journal.reserve();
         self.name.clone_from(&facts.name);
+        self.window = facts.window;
         let asked = Asked { id, facts, now, ticks, fresh };
         self.step(Event::Request(Box::new(Request { asked, verb: *letter.verb })));
     }
@@ -164,7 +172,8 @@ impl Actor {
     fn step(&mut self, event: Event) {
         let effects = self.state.handle(event);
         // Whoever hears the answer must find the numbers that go with it.
-        self.registry.publish(self.agent, self.state.context());
+        self.shown = self.state.context().map(|context| Shown::of(context, self.window, self.shown));
+        self.registry.publish(self.agent, self.state.context().zip(self.shown));
         let (news, rest): (Vec<_>, Vec<_>) = effects.into_iter().partition(|effect| matches!(effect, Effect::Tell(..)));
         self.tell(news);
         for effect in rest {

@@ -14,6 +14,7 @@ use super::prompt::prompt;
 use super::registry::Registry;
 use super::turn::{Answer, Moment, Stopped};
 use super::voice::Voices;
+use crate::estimate;
 use crate::failure::Failure;
 use crate::llm::{CallError, Class, Output, Reply, Stop};
 use crate::message::Stored;
@@ -39,11 +40,11 @@ pub async fn call(
         tokio::task::spawn_blocking(move || prompt(&call.facts, &call.messages, &call.working_set, takes, call.tight));
     let prompt = built.await.map_err(|e| stopped(Failure::internal(e.to_string())))?;
     tracing::debug!(agent = %name, %turn, step = call.step, left_out = prompt.left_out, model = %target, "asking the model");
-    let at = registry.clock.now();
+    let (at, estimated) = (registry.clock.now(), estimate::request(&prompt.request));
     let hear = |piece| tell(registry, &name, turn, &voices, piece);
     let answered = registry.models.call(&target, &prompt.request, &hear, cancel).await;
     let (kind, context) = (CallKind::Turn, Some(context));
-    let caller = Caller { facts: &facts, context, turn_id: Some(turn), kind, target: &target, at };
+    let caller = Caller { facts: &facts, context, turn_id: Some(turn), kind, target: &target, estimated, at };
     if let Some(row) = caller.ended(&answered) {
         registry.usage.note(row).await;
     }

@@ -139,6 +139,7 @@ impl Context {
             idle_deadline_at: self.deadline.map(|deadline| deadline.at),
             parent_id: self.parent,
             unsaved: self.unsaved(),
+            meter: None,
         }
     }
 }

@@ -14,6 +14,7 @@ pub mod idle;
 #[cfg(test)]
 mod idle_tests;
 mod load;
+pub mod meter;
 mod notice;
 mod prompt;
 pub mod registry;

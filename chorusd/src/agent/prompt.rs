@@ -13,7 +13,7 @@ use crate::message::Stored;
 use crate::tools;
 
 /// Bytes of docs/ that are shown; what is beyond is named.
-const DOCS: usize = 32 << 10;
+pub(super) const DOCS: usize = 32 << 10;
 
 /// The longest answer, in tokens, where the model takes that much.
 const ANSWER: u64 = 8192;
@@ -42,6 +42,7 @@ pub fn prompt(facts: &Facts, messages: &[Stored], set: &WorkingSet, takes: Optio
         messages: shown.messages,
         system,
         stable,
+        goes_on: true,
         tools: tools::specs(),
         max_tokens: u32::try_from(answer).unwrap_or(u32::MAX),
     };
@@ -70,13 +71,13 @@ fn docs(dir: &Path) -> Option<String> {
 }
 
 /// Files that are texts by their names; links lead elsewhere.
-fn is_note(path: &Path) -> bool {
+pub(super) fn is_note(path: &Path) -> bool {
     let file = path.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
     let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
     file && !hidden
 }
 
-fn working_set(set: &WorkingSet) -> Option<String> {
+pub(super) fn working_set(set: &WorkingSet) -> Option<String> {
     let mut text = String::new();
     for (title, said) in [("Background", &set.background), ("Summary so far", &set.summary)] {
         if let Some(said) = said {

@@ -18,8 +18,10 @@ use super::context::{Context, Deadline};
 use super::directory::Directory;
 use super::event::Verb;
 use super::idle::{GRACE, IdleTimers};
+use super::meter::{self, Shown};
 use super::summaries::Summaries;
 use super::trim::{self, Trims};
+use super::window::Budget;
 use crate::clock::Clock;
 use crate::failure::{Failure, Result};
 use crate::llm::Models;
@@ -59,6 +61,8 @@ struct Inner {
     actors: HashMap<Uuid, mpsc::Sender<Letter>>,
     /// The live contexts in numbers, with an actor or (until the first touch after a start) without.
     live: HashMap<Uuid, Head>,
+    /// What the next request of each would show; missing until the first touch after a start.
+    shown: HashMap<Uuid, Shown>,
 }
 
 impl Registry {
@@ -74,7 +78,7 @@ impl Registry {
         heads: Vec<Head>,
     ) -> Arc<Self> {
         let live = heads.into_iter().map(|head| (head.agent, head)).collect();
-        let inner = Mutex::new(Inner { actors: HashMap::new(), live });
+        let inner = Mutex::new(Inner { live, ..Inner::default() });
         Arc::new(Self {
             trims: Trims::default(),
             store,
@@ -194,6 +198,7 @@ impl Registry {
         if inner.actors.get(&agent).is_some_and(|actor| actor.same_channel(&dead)) {
             inner.actors.remove(&agent);
             inner.live.remove(&agent);
+            inner.shown.remove(&agent);
             inner.live.extend(head.map(|head| (agent, head)));
         }
         Ok(())
@@ -207,6 +212,7 @@ impl Registry {
         }
         inner.actors.remove(&agent);
         inner.live.remove(&agent);
+        inner.shown.remove(&agent);
         self.idle.set(agent, None);
         self.untouched.set(agent, None);
         true
@@ -222,16 +228,18 @@ impl Registry {
         gone
     }
 
-    /// Notes an agent's context in numbers.
-    pub(super) fn publish(&self, agent: Uuid, context: Option<&Context>) {
+    /// Notes an agent's context in numbers, and what of it the next request would show.
+    pub(super) fn publish(&self, agent: Uuid, context: Option<(&Context, Shown)>) {
         let mut inner = self.inner();
-        self.idle.set(agent, context.and_then(|context| context.deadline).map(|deadline| deadline.due));
+        self.idle.set(agent, context.and_then(|(context, _)| context.deadline).map(|deadline| deadline.due));
         match context {
-            Some(context) => {
+            Some((context, shown)) => {
                 inner.live.insert(agent, head(agent, context));
+                inner.shown.insert(agent, shown);
             }
             None => {
                 inner.live.remove(&agent);
+                inner.shown.remove(&agent);
             }
         }
     }
@@ -253,6 +261,18 @@ impl Registry {
     #[must_use]
     pub fn infos(&self) -> HashMap<Uuid, ContextInfo> {
         self.inner().live.iter().map(|(agent, head)| (*agent, info(head))).collect()
+    }
+
+    /// Estimated tokens that the next request of each agent would show of its conversation; `None`: there is none.
+    #[must_use]
+    pub fn shown(&self, agents: impl Iterator<Item = (Uuid, Budget)>) -> Vec<Option<u64>> {
+        let inner = self.inner();
+        let tokens = |(agent, budget): (Uuid, Budget)| {
+            let head = inner.live.get(&agent)?;
+            let measured = inner.shown.get(&agent).and_then(|shown| shown.tokens(budget));
+            Some(measured.unwrap_or_else(|| meter::guess(head.totals, budget)))
+        };
+        agents.map(tokens).collect()
     }
 
     /// Agents whose context has messages that no session holds.
@@ -294,6 +314,7 @@ fn info(head: &Head) -> ContextInfo {
         idle_deadline_at: head.idle_deadline_at,
         parent_id: head.parent,
         unsaved: head.totals.messages.saturating_sub(head.saved_messages),
+        meter: None,
     }
 }
 

@@ -14,6 +14,7 @@ use super::error::{CallError, Class};
 use super::models::Models;
 use super::providers::{self, To, refused};
 use super::transport::Watch;
+use super::windows;
 use crate::config::{Config, Key, Kind, Limits, Provider};
 
 /// The longest list that is read; that of a large router has less than a megabyte.
@@ -153,5 +154,8 @@ async fn list(models: &Models, provider: &Provider, patience: Duration) -> Resul
     }
     found.sort_by(|one, two| one.id.cmp(&two.id));
     found.dedup_by(|one, two| one.id == two.id);
+    // What is of this machine answers at once.
+    let limits = Limits { total: LOCAL_PATIENCE.min(limits.total), ..limits };
+    windows::look_up(models, provider, &mut found, limits).await;
     Ok(found)
 }

@@ -16,6 +16,7 @@ pub mod retry;
 pub mod sse;
 pub mod target;
 mod transport;
+mod windows;
 
 pub use available::{Available, Found, ModelInfo, ProviderModels};
 pub use discovery::Local;

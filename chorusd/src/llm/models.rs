@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
+use chorus_proto::Attachment;
 use reqwest::Client;
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +24,7 @@ use super::retry::Policy;
 use super::target::Target;
 use super::transport::{self, ClientKind, Transport};
 use crate::config::{Config, Kind, Price, Provider, Secret};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 
 /// The file in the home that keeps what discovery found.
 pub const FILE: &str = "available_models.json";
@@ -203,6 +204,20 @@ impl Models {
             let kind = self.configured.get(&target.provider).map(|provider| provider.kind);
             (kind == Some(Kind::Anthropic) && target.model.starts_with("claude-")).then_some(CLAUDE_WINDOW)
         })
+    }
+
+    /// Whether the provider of `target` takes what somebody attaches.
+    ///
+    /// # Errors
+    /// `invalid_params` with the first image that it would refuse the conversation for.
+    pub fn takes(&self, target: &Target, attachments: &[Attachment]) -> Result<()> {
+        let Some(Provider { kind, .. }) = self.provider(&target.provider) else { return Ok(()) };
+        let refused = attachments.iter().find_map(|file| Some((file, providers::images::problem(file, kind)?)));
+        match refused {
+            None => Ok(()),
+            Some((file, why)) => Err(Failure::invalid(format!("{} cannot be shown to {target}: {why}", file.name))
+                .hint("attach it as a smaller PNG or JPEG image")),
+        }
     }
 
     /// What a model costs: as configured, else as its provider tells.

@@ -12,6 +12,8 @@ pub struct Request {
     pub system: Vec<String>,
     /// How many of the pieces, from the first, do not change from call to call: the provider may keep them.
     pub stable: usize,
+    /// The messages, too, are those that later calls begin with.
+    pub goes_on: bool,
     pub tools: Vec<ToolSpec>,
     /// The longest answer, in tokens.
     pub max_tokens: u32,

@@ -5,6 +5,7 @@ pub mod context;
 pub mod doctor;
 pub mod events;
 mod import_sink;
+mod meter;
 pub mod models;
 mod rebuild;
 pub mod scan;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use chorus_proto::{Agent, AgentState, AgentStatus, ContextInfo, Session, SessionHeader, SessionRef, TodayUsage};
 use uuid::Uuid;
 
-use super::Ops;
+use super::{Ops, meter};
 use crate::agent::directory::Entry;
 use crate::failure::Result;
 use crate::store::catalog::{AgentRow, SessionRow};
@@ -113,13 +113,16 @@ pub async fn agents(ops: &Ops, entries: &[Arc<Entry>]) -> Result<Vec<Agent>> {
         [one] => ops.registry.info(one.facts.id).map(|info| (one.facts.id, info)).into_iter().collect(),
         _ => ops.registry.infos(),
     };
+    let mut meters = meter::read(ops, entries).await?;
     Ok(entries
         .iter()
         .zip(last)
         .map(|(entry, last)| {
             let last = last.map(|row| session_ref(row, short.next().unwrap_or_default()));
             let used = today.get(&entry.facts.id).map(used);
-            active(entry, infos.get(&entry.facts.id).cloned(), last, used)
+            let meter = meters.remove(&entry.facts.id);
+            let context = infos.get(&entry.facts.id).cloned().map(|info| ContextInfo { meter, ..info });
+            active(entry, context, last, used)
         })
         .collect())
 }

@@ -16,6 +16,8 @@ pub struct Caller<'a> {
     pub turn_id: Option<Uuid>,
     pub kind: CallKind,
     pub target: &'a Target,
+    /// Tokens of the request, as [`crate::estimate`] counts them.
+    pub estimated: u64,
     /// When.
     pub at: Timestamp,
 }
@@ -52,6 +54,7 @@ impl Caller<'_> {
             model: self.target.to_string(),
             kind: self.kind,
             input: usage.input_tokens.unwrap_or(0),
+            estimated: self.estimated,
             output: usage.output_tokens.unwrap_or(0),
             cache_read: usage.cache_read_tokens.unwrap_or(0),
             cache_write: cache_write.unwrap_or(0),

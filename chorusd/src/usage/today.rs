@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 use uuid::Uuid;
 
-use super::{Day, Spent, UsageRow};
+use super::{Calibration, Day, Sample, Spent, UsageRow};
 use crate::agent::Facts;
 use crate::clock::Clock;
 use crate::failure::Result;
@@ -19,7 +19,12 @@ pub struct Usage {
     clock: Clock,
     zone: TimeZone,
     today: Mutex<Option<Today>>,
+    /// Learned from the table at the first question.
+    calibration: Mutex<Option<Calibration>>,
 }
+
+/// Calls that are looked at to learn how models count.
+const LOOKED_AT: u32 = 500;
 
 struct Today {
     day: Day,
@@ -38,7 +43,7 @@ impl Usage {
     /// Accounts whose days are those of `zone`.
     #[must_use]
     pub fn new(store: Arc<Store>, clock: Clock, zone: TimeZone) -> Self {
-        Self { store, clock, zone, today: Mutex::default() }
+        Self { store, clock, zone, today: Mutex::default(), calibration: Mutex::default() }
     }
 
     /// Whether the agent may call a model now. Calls that are under way are not counted yet: many at once may go past a
@@ -55,6 +60,9 @@ impl Usage {
     /// Notes a call; durable when this returns. One that cannot be written counts until the next start.
     pub async fn note(&self, row: UsageRow) {
         let (agent, at) = (row.agent_id, row.at);
+        if let Some(calibration) = &mut *self.calibration.lock().await {
+            calibration.add(&row.model, Sample::from(&row));
+        }
         let one = Spent {
             tokens: row.input.saturating_add(row.output),
             cost: row.cost_usd.unwrap_or(0.0),
@@ -82,6 +90,25 @@ impl Usage {
     pub async fn spent_today(&self) -> Result<HashMap<Uuid, Spent>> {
         let today = self.today().await?;
         Ok(today.spent.clone())
+    }
+
+    /// Tokens that a model (`provider/model`) counts for each that is estimated; `None` where it was not called yet.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn ratio(&self, model: &str) -> Result<Option<f64>> {
+        let mut held = self.calibration.lock().await;
+        let known = match held.take() {
+            Some(known) => known,
+            None => {
+                let mut known = Calibration::default();
+                for (model, estimated, input, cache_read) in self.store.catalog.estimated_calls(LOOKED_AT).await? {
+                    known.add(&model, Sample { estimated, input, cache_read });
+                }
+                known
+            }
+        };
+        Ok(held.insert(known).ratio(model))
     }
 
     /// Whose days are meant.
@@ -174,6 +201,7 @@ mod tests {
             model: "p/m".into(),
             kind: CallKind::Turn,
             input,
+            estimated: 0,
             output: 1,
             cache_read: 0,
             cache_write: 0,

@@ -8,6 +8,7 @@ mod limits;
 mod money;
 mod real;
 mod requests;
+mod windows;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 
 use super::{BOTH, CLAUDE, Rig, SMALL, message, user};
 
+/// How the base64 of an image begins.
+const PNG: &str = "iVBORw0KGgo=";
+
 fn call(id: &str, name: &str, params: &str) -> ToolCall {
     let params = RawValue::from_string(params.into()).expect("JSON");
     ToolCall { id: id.into(), name: name.into(), params }
@@ -37,7 +40,7 @@ fn conversation() -> Request {
     let params = "{\"n\":1.50,\"big\":123456789012345678901234567890}";
     let question = Message {
         attachments: vec![
-            attachment("image/png", Some("AAAA"), None, None),
+            attachment("image/png", Some(PNG), None, None),
             attachment("image/jpeg", None, Some("https://example.org/a.jpg"), None),
             attachment("image/png", None, None, Some("/etc/passwd")),
             attachment("text/plain", Some("AAAA"), None, None),
@@ -55,6 +58,7 @@ fn conversation() -> Request {
         ],
         system: vec!["You are kind.".into(), "Notes.".into(), "The time is now.".into()],
         stable: 2,
+        goes_on: true,
         tools: vec![
             ToolSpec { name: "view".into(), description: "Looks.".into(), parameters: json!({"type": "object"}) },
             ToolSpec { name: "list_models".into(), description: "Lists.".into(), parameters: Value::Null },
@@ -106,11 +110,11 @@ fn a_conversation_as_the_messages_api_takes_it() {
         messages[0]["content"],
         json!([
             {"type": "text", "text": "Hello."},
-            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}},
             {"type": "image", "source": {"type": "url", "url": "https://example.org/a.jpg"}},
             {"type": "text", "text": "[attached: a.bin, image/png, 3 bytes]"},
             {"type": "text", "text": "[attached: a.bin, text/plain, 3 bytes]"},
-            {"type": "text", "text": "What is this?"},
+            {"type": "text", "text": "What is this?", "cache_control": mark},
         ])
     );
     assert_eq!(
@@ -122,7 +126,7 @@ fn a_conversation_as_the_messages_api_takes_it() {
         json!([
             {"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "a cat"}]},
             {"type": "tool_result", "tool_use_id": "c2", "content": [{"type": "text", "text": "bad parameters"}], "is_error": true},
-            {"type": "text", "text": "Well?"},
+            {"type": "text", "text": "Well?", "cache_control": mark},
         ])
     );
     assert!(!sent.text.contains("passwd"), "a path is not told");
@@ -142,7 +146,7 @@ fn a_conversation_as_chat_completions_take_it() {
             {"role": "system", "content": "You are kind.\n\nNotes.\n\nThe time is now."},
             {"role": "user", "content": "Hello."},
             {"role": "user", "content": [
-                {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+                {"type": "image_url", "image_url": {"url": format!("data:image/png;base64,{PNG}")}},
                 {"type": "image_url", "image_url": {"url": "https://example.org/a.jpg"}},
                 {"type": "text", "text": "[attached: a.bin, image/png, 3 bytes]"},
                 {"type": "text", "text": "[attached: a.bin, text/plain, 3 bytes]"},

@@ -1,10 +1,12 @@
 //! Turns: a message, what the model says, the tools it calls; through the socket, against a scripted model server that
 //! speaks either wire format.
 
+mod caching;
 mod cancel;
 mod crash;
 mod errors;
 mod idle;
+mod images;
 mod keys;
 mod queue;
 mod stop;

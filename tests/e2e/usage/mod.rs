@@ -2,6 +2,7 @@
 
 mod caps;
 mod counts;
+mod meter;
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::context::{Save, SaveParams};

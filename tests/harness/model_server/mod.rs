@@ -148,6 +148,11 @@ impl ModelServer {
         self.shared.change(|state| state.anthropic_list = (status, body.to_string()));
     }
 
+    /// What `path` answers from now on besides; `/path model` is for what is posted there for one model.
+    pub fn answer_at(&self, path: &str, body: &Value) {
+        self.shared.change(|state| _ = state.paths.insert(path.to_owned(), body.to_string()));
+    }
+
     /// The same for clients of the other kind.
     pub fn list_openai(&self, status: u16, body: &Value) {
         self.shared.change(|state| state.openai_list = (status, body.to_string()));

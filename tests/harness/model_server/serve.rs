@@ -66,6 +66,10 @@ fn connection(stream: TcpStream, shared: &Shared) -> io::Result<()> {
 
 /// What a request for a list gets: the two kinds of clients are told apart by a header that only one of them sends.
 fn list(state: &State, request: &Recorded) -> (u16, String) {
+    let of_model = format!("{} {}", request.path, request.body["model"].as_str().unwrap_or_default());
+    if let Some(told) = state.paths.get(of_model.trim_end()) {
+        return (200, told.clone());
+    }
     if !request.path.starts_with("/v1/models") {
         return (404, r#"{"error":{"type":"not_found_error","message":"no such path"}}"#.to_owned());
     }

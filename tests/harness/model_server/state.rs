@@ -1,6 +1,6 @@
 //! What the threads of the server share.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
@@ -47,6 +47,8 @@ pub struct State {
     openai_always: Option<Answer>,
     pub anthropic_list: (u16, String),
     pub openai_list: (u16, String),
+    /// What other paths answer, with the model that is posted behind a space.
+    pub paths: HashMap<String, String>,
     pub requests: Vec<Recorded>,
     /// Gates that are open.
     pub open: HashSet<String>,
@@ -81,6 +83,7 @@ impl Default for State {
             openai_always: None,
             anthropic_list: (200, anthropic.to_string()),
             openai_list: (200, openai.to_string()),
+            paths: HashMap::new(),
             requests: Vec::new(),
             open: HashSet::new(),
             reached: HashSet::new(),

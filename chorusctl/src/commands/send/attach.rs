@@ -45,8 +45,21 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<Attachment>, Failure> {
     Ok(files)
 }
 
-/// What a file is, by the end of its name; of others, whether it is text.
+/// How the images begin that models look at; the name may say something else.
+const IMAGES: [(&[u8], &str); 4] = [
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+    (b"RIFF", "image/webp"),
+];
+
+/// What a file is: an image by its bytes, all else by the end of its name; of others, whether it is text.
 fn media_type(path: &Path, bytes: &[u8]) -> &'static str {
+    let webp = |kind: &str| kind != "image/webp" || bytes.get(8..12) == Some(b"WEBP");
+    let image = IMAGES.iter().find(|(begin, kind)| bytes.starts_with(begin) && webp(kind));
+    if let Some((_, kind)) = image {
+        return kind;
+    }
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
     match ending.as_deref().unwrap_or_default() {
         "png" => "image/png",
@@ -76,5 +89,8 @@ mod tests {
         assert_eq!(kind("b.tar.md", b"\xff"), "text/markdown");
         assert_eq!(kind("main.rs", b"fn main() {}"), "text/plain");
         assert_eq!(kind("noname", b"\xff\xfe"), "application/octet-stream");
+        assert_eq!(kind("photo.png", b"\xff\xd8\xff\xe0"), "image/jpeg", "an image is what its bytes say");
+        assert_eq!(kind("sound.riff", b"RIFF\x24\0\0\0WAVE"), "text/plain");
+        assert_eq!(kind("shot", b"RIFF\x24\0\0\0WEBPVP8 "), "image/webp");
     }
 }

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::{Source, Summaries};
 use crate::agent::Facts;
+use crate::estimate;
 use crate::llm::{CallError, Class, Request, Stop, Target};
 use crate::message::{Stored, Totals};
 use crate::summary::{Answer, answer, question};
@@ -108,7 +109,8 @@ impl Ask<'_> {
             ..Request::default()
         };
         let called = self.all.models.call_once(target, &request, self.all.stop.clone()).await;
-        let caller = Caller { facts, context: None, turn_id: None, kind: CallKind::Summary, target, at };
+        let estimated = estimate::request(&request);
+        let caller = Caller { facts, context: None, turn_id: None, kind: CallKind::Summary, target, estimated, at };
         if let Some(row) = caller.ended(&called) {
             self.all.usage.note(row).await;
         }

@@ -9,24 +9,24 @@ use crate::message::Stored;
 #[derive(Clone, Copy)]
 struct Spent {
     messages: usize,
-    chars: u64,
+    tokens: u64,
 }
 
 impl Spent {
     fn with(self, messages: &[Stored]) -> Self {
-        let chars = messages.iter().map(Stored::chars).sum::<u64>();
-        Self { messages: self.messages + messages.len(), chars: self.chars + chars }
+        let tokens = messages.iter().map(Stored::tokens).sum::<u64>();
+        Self { messages: self.messages + messages.len(), tokens: self.tokens + tokens }
     }
 
     fn fits(self, budget: Budget) -> bool {
-        self.messages <= budget.messages && self.chars / 4 <= budget.tokens
+        self.messages <= budget.messages && self.tokens <= budget.tokens
     }
 }
 
 /// Indices of the messages to show, in order: whole turns from the end as far as the budget goes. Where the newest turn
 /// alone is too much, its first message and as much of its end as fits, but at least its last call with its results.
 pub fn cut(record: &[Stored], budget: Budget) -> Vec<usize> {
-    let mut spent = Spent { messages: 0, chars: 0 };
+    let mut spent = Spent { messages: 0, tokens: 0 };
     let (mut begin, mut turn) = (record.len(), record.len());
     while let Some(start) = turn_before(record, turn) {
         spent = spent.with(&record[start..turn]);
@@ -50,7 +50,7 @@ fn turn_before(record: &[Stored], end: usize) -> Option<usize> {
 
 /// Where the part of a turn begins that is shown behind its first message, which is counted too.
 fn end_of_turn(record: &[Stored], first: usize, budget: Budget) -> usize {
-    let mut spent = Spent { messages: 0, chars: 0 }.with(&record[first..=first]);
+    let mut spent = Spent { messages: 0, tokens: 0 }.with(&record[first..=first]);
     let mut begin = record.len();
     while begin > first + 1 {
         let start = exchange_before(record, begin).max(first + 1);

@@ -14,7 +14,7 @@ pub use mend::{INTERRUPTED, Mended, mend};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     pub messages: usize,
-    /// Estimated: characters of content and tool parameters, divided by 4.
+    /// As [`crate::estimate`] counts them.
     pub tokens: u64,
 }
 
@@ -28,6 +28,12 @@ pub struct Window {
     pub messages: Vec<Message>,
     /// Where that is not what the record says.
     pub mended: Vec<Mended>,
+}
+
+/// Tokens of the messages that [`window`] chooses, without parsing any.
+#[must_use]
+pub fn tokens(record: &[Stored], budget: Budget) -> u64 {
+    cut::cut(record, budget).into_iter().map(|index| record[index].tokens()).sum()
 }
 
 /// The window of a conversation. It is cut between turns, and never between a call and its results; it has the newest

@@ -1,9 +1,13 @@
-//! Attachments: images that a model can look at, and a word about everything else.
+//! Attachments: images that a model can look at, and a word about everything else. A provider refuses a whole conversation for one
+//! image that it cannot take, so none is sent that is not what its bytes say, or too large.
 
 use chorus_proto::Attachment;
 
-/// What every provider looks at.
-const SEEN: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+use crate::config::Kind;
+
+/// What every provider looks at, and how the base64 of each begins.
+const SEEN: [(&str, &str); 4] =
+    [("image/jpeg", "/9j/"), ("image/png", "iVBORw0KGgo"), ("image/gif", "R0lGOD"), ("image/webp", "UklGR")];
 
 /// An attachment as a model gets it.
 pub enum Shown<'a> {
@@ -14,24 +18,121 @@ pub enum Shown<'a> {
     Note(String),
 }
 
-/// How `attachment` is shown.
-#[must_use]
-pub fn shown(attachment: &Attachment) -> Shown<'_> {
-    let kind = attachment.media_type.as_deref().unwrap_or_default();
-    if SEEN.contains(&kind) {
-        match (&attachment.data, &attachment.url) {
-            (Some(data), _) if !data.is_empty() => return Shown::Data(kind, data),
-            (_, Some(url)) if url.starts_with("https://") || url.starts_with("http://") => return Shown::Url(url),
-            _ => {}
-        }
+/// Characters of base64 that one image may have: Anthropic says so; of the others the strictest is taken.
+fn most(kind: Kind) -> usize {
+    match kind {
+        Kind::Anthropic => 5 << 20,
+        Kind::Openai => 20 << 20,
     }
+}
+
+/// How `attachment` is shown to a provider of this kind.
+#[must_use]
+pub fn shown(attachment: &Attachment, kind: Kind) -> Shown<'_> {
+    let why = match (image(attachment, kind), &attachment.url) {
+        (Some(Ok(shown)), _) => return shown,
+        (Some(Err(why)), _) => Some(why),
+        (None, Some(url)) if is_image(attachment) && is_web(url) => return Shown::Url(url),
+        _ => None,
+    };
     let mut note = format!("[attached: {}", attachment.name);
-    if !kind.is_empty() {
+    if let Some(kind) = attachment.media_type.as_deref().filter(|kind| !kind.is_empty()) {
         note.push_str(&format!(", {kind}"));
     }
     if let Some(size) = attachment.size {
         note.push_str(&format!(", {size} bytes"));
     }
+    if let Some(why) = why {
+        note.push_str(&format!("; not shown: {why}"));
+    }
     note.push(']');
     Shown::Note(note)
+}
+
+/// Why a provider of this kind would not be shown an image that somebody attaches; `None`: it is no image, or it would.
+#[must_use]
+pub fn problem(attachment: &Attachment, kind: Kind) -> Option<String> {
+    image(attachment, kind)?.err()
+}
+
+/// An image that comes with its bytes.
+fn image(attachment: &Attachment, kind: Kind) -> Option<Result<Shown<'_>, String>> {
+    let data = attachment.data.as_deref().filter(|data| !data.is_empty() && is_image(attachment))?;
+    let found = SEEN.iter().find(|(_, begin)| data.starts_with(begin));
+    let most = most(kind);
+    Some(match found {
+        None => Err("its bytes are no PNG, JPEG, GIF or WebP image".to_owned()),
+        Some(_) if data.len() > most => {
+            Err(format!("it is larger than {:.1} MiB", (most / 4 * 3) as f64 / f64::from(1 << 20)))
+        }
+        Some((kind, _)) => Ok(Shown::Data(kind, data)),
+    })
+}
+
+fn is_image(attachment: &Attachment) -> bool {
+    SEEN.iter().any(|(kind, _)| Some(*kind) == attachment.media_type.as_deref())
+}
+
+fn is_web(url: &str) -> bool {
+    url.starts_with("https://") || url.starts_with("http://")
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+
+    use super::*;
+
+    fn attachment(media_type: &str, bytes: &[u8]) -> Attachment {
+        Attachment {
+            name: "a".into(),
+            media_type: Some(media_type.into()),
+            size: Some(bytes.len() as u64),
+            path: None,
+            url: None,
+            data: Some(STANDARD.encode(bytes)),
+        }
+    }
+
+    fn told(attachment: &Attachment, kind: Kind) -> String {
+        match shown(attachment, kind) {
+            Shown::Data(kind, _) => kind.to_owned(),
+            Shown::Url(url) => url.to_owned(),
+            Shown::Note(note) => note,
+        }
+    }
+
+    #[test]
+    fn an_image_is_what_its_bytes_say() {
+        let png = [b"\x89PNG\r\n\x1a\n".as_slice(), &[0; 9]].concat();
+        for (bytes, due) in [
+            (&png[..], "image/png"),
+            (b"\xff\xd8\xff\xe0\0\x10JFIF", "image/jpeg"),
+            (b"\xff\xd8\xff\xdb\0\x43", "image/jpeg"),
+            (b"GIF89a\x01\0", "image/gif"),
+            (b"RIFF\x24\0\0\0WEBPVP8 ", "image/webp"),
+        ] {
+            assert_eq!(told(&attachment("image/png", bytes), Kind::Openai), due);
+        }
+        let text = attachment("image/png", b"no image");
+        assert!(
+            told(&text, Kind::Anthropic)
+                .ends_with("8 bytes; not shown: its bytes are no PNG, JPEG, GIF or WebP image]")
+        );
+        assert!(problem(&text, Kind::Anthropic).is_some());
+        assert_eq!(problem(&attachment("text/plain", b"a text"), Kind::Anthropic), None);
+        assert_eq!(problem(&attachment("image/svg+xml", b"<svg/>"), Kind::Anthropic), None, "a file");
+    }
+
+    #[test]
+    fn an_image_that_a_provider_refuses_is_not_sent_to_it() {
+        let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
+        png.resize((5 << 20) / 4 * 3, 0);
+        assert_eq!(problem(&attachment("image/png", &png), Kind::Anthropic), None);
+        png.push(0);
+        let large = attachment("image/png", &png);
+        assert_eq!(problem(&large, Kind::Anthropic).as_deref(), Some("it is larger than 3.8 MiB"));
+        assert!(told(&large, Kind::Anthropic).contains("not shown") && told(&large, Kind::Openai) == "image/png");
+    }
 }

@@ -3,7 +3,7 @@
 
 mod anthropic;
 mod calls;
-mod images;
+pub(super) mod images;
 mod openai;
 mod phrases;
 

@@ -1,14 +1,14 @@
 //! `context.show`.
 
-use chorus_proto::WorkingSet;
 use chorus_proto::methods::context::{ShowParams, ShowResult};
+use chorus_proto::{ContextInfo, WorkingSet};
 
 use super::wrong_reply;
 use crate::agent::context::{Pick, Room};
 use crate::agent::event::{Reply, Verb};
 use crate::failure::{Failure, Result};
 use crate::message::Stored;
-use crate::ops::{Ops, select};
+use crate::ops::{Ops, meter, select};
 
 /// A page of the live context; an idle agent shows an empty one.
 ///
@@ -33,7 +33,9 @@ pub async fn show(ops: &Ops, params: ShowParams) -> Result<ShowResult<Stored>> {
     }
     match ops.registry.ask(agent.facts.id, Verb::Show { pick, room: Room::of(ops.config.max_frame) }).await?.reply {
         Reply::Page { messages, working_set, info, next } => {
-            Ok(ShowResult { messages, working_set: *working_set, context: info, next, ..empty })
+            let meter = meter::read(ops, std::slice::from_ref(&agent)).await?.remove(&agent.facts.id);
+            let context = info.map(|info| ContextInfo { meter, ..info });
+            Ok(ShowResult { messages, working_set: *working_set, context, next, ..empty })
         }
         _ => Err(wrong_reply()),
     }

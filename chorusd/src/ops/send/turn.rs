@@ -29,7 +29,8 @@ pub async fn send(ops: &Ops, params: SendParams, ear: Option<Arc<dyn Ear>>) -> R
     // Said before anything is kept: without a model nobody would answer.
     let name = &agent.facts.name;
     let model = agent.facts.model.as_deref().ok_or_else(|| crate::agent::no_model(name))?;
-    ops.models.resolve(model)?;
+    let target = ops.models.resolve(model)?;
+    ops.models.takes(&target, &params.attachments)?;
     ops.usage.may_call(&agent.facts).await?;
     let source = Source { kind: SourceKind::Cli, channel_id: None, message_id: None, format: None };
     let message = NewMessage {

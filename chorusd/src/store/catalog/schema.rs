@@ -85,4 +85,8 @@ pub const MIGRATIONS: Migrations = &[
         described INTEGER NOT NULL
     ) WITHOUT ROWID;
 ",
+    "
+    -- tokens of the input as they were estimated before the call; 0 where they were not
+    ALTER TABLE usage ADD COLUMN estimated INTEGER NOT NULL DEFAULT 0;
+",
 ];

@@ -48,6 +48,8 @@ pub struct UsageRow {
     pub kind: CallKind,
     /// Tokens of the whole input, cached ones included.
     pub input: u64,
+    /// What the input was estimated at before the call; 0: it was not.
+    pub estimated: u64,
     pub output: u64,
     pub cache_read: u64,
     pub cache_write: u64,
@@ -127,8 +129,8 @@ impl Catalog {
         self.writer.submit(move |conn| {
             conn.prepare_cached(
                 "INSERT INTO usage (at, agent_id, agent_name, context, turn_id, model, kind, input, output, cache_read,
-                     cache_write, cost_usd, duration_ms)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+                     cache_write, cost_usd, duration_ms, estimated)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
             )?
             .execute(params![
                 to_nanos(row.at),
@@ -144,6 +146,7 @@ impl Catalog {
                 row.cache_write,
                 row.cost_usd,
                 row.duration_ms,
+                row.estimated,
             ])?;
             Ok(conn.last_insert_rowid())
         })
@@ -169,6 +172,25 @@ impl Catalog {
                 };
                 let all = statement.query_map(params![to_nanos(since), newest], spent)?;
                 Ok((all.collect::<rusqlite::Result<_>>()?, newest))
+            })
+            .await
+    }
+
+    /// The newest `count` calls that were estimated before, the oldest of them first: model, estimate, input, and what of it
+    /// was read from the cache.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn estimated_calls(&self, count: u32) -> Result<Vec<(String, u64, u64, u64)>> {
+        self.reader
+            .submit(move |conn| {
+                let mut statement = conn.prepare_cached(
+                    "SELECT model, estimated, input, cache_read FROM usage WHERE estimated > 0 ORDER BY id DESC LIMIT ?1",
+                )?;
+                let call = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+                let mut calls = statement.query_map([count], call)?.collect::<rusqlite::Result<Vec<_>>>()?;
+                calls.reverse();
+                Ok(calls)
             })
             .await
     }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::super::super::request::{Request, ToolSpec};
 use super::super::calls::text_of;
 use super::super::images::{Shown, shown};
+use crate::config::Kind;
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -115,11 +116,23 @@ pub fn body(provider: &str, model: &str, request: &Request) -> serde_json::Resul
             _ => messages.push(Turn { role, content }),
         }
     }
+    if request.goes_on {
+        // The end of what is said, where the next call finds it, and the end of what the call before this one said.
+        messages.iter_mut().rev().filter(|turn| turn.role == "user").take(2).for_each(mark_end);
+    }
     serde_json::to_vec(&Body { model, max_tokens: request.max_tokens, stream: true, system, tools, messages })
 }
 
+/// What comes before it is kept by the provider for the calls that begin with the same. A request may have four.
 fn mark() -> Option<Value> {
     Some(json!({"type": "ephemeral"}))
+}
+
+/// A turn of the user has no blocks but such that can be marked.
+fn mark_end(turn: &mut Turn<'_>) {
+    if let Some(Content::Block(last)) = turn.content.last_mut() {
+        last.cache_control = mark();
+    }
 }
 
 fn tool(spec: &ToolSpec) -> Tool<'_> {
@@ -142,7 +155,7 @@ fn heard(message: &Message) -> Vec<Content<'_>> {
 /// Attachments come before the text that speaks of them.
 fn attached(message: &Message) -> Vec<Block<'_>> {
     let source = |source| Block { kind: "image", source: Some(source), ..Block::default() };
-    let block = |attachment| match shown(attachment) {
+    let block = |attachment| match shown(attachment, Kind::Anthropic) {
         Shown::Data(kind, data) => source(json!({"type": "base64", "media_type": kind, "data": data})),
         Shown::Url(url) => source(json!({"type": "url", "url": url})),
         Shown::Note(note) => text(note),

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::super::super::request::{Request, ToolSpec};
 use super::super::calls::text_of;
 use super::super::images::{Shown, shown};
-use crate::config::Provider;
+use crate::config::{Kind, Provider};
 
 /// The one server that wants `max_completion_tokens`; the others know `max_tokens` only.
 const NEW_LIMIT: &str = "https://api.openai.com";
@@ -115,7 +115,7 @@ fn heard(message: &Message) -> Content<'_> {
     let mut parts: Vec<Value> = message
         .attachments
         .iter()
-        .map(|attachment| match shown(attachment) {
+        .map(|attachment| match shown(attachment, Kind::Openai) {
             Shown::Data(kind, data) => image(&format!("data:{kind};base64,{data}")),
             Shown::Url(url) => image(url),
             Shown::Note(note) => json!({"type": "text", "text": note}),

@@ -1,0 +1,195 @@
+//! How much the models of a server on this machine take. Chat completions have no word for it; Ollama, llama.cpp and LM
+//! Studio tell it each at an address of its own.
+
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use super::available::ModelInfo;
+use super::models::Models;
+use super::providers::{self, To};
+use super::transport::{Ask, Transport, Watch, is_here};
+use crate::config::{Kind, Limits, Provider};
+
+/// The longest answer that is read; that of Ollama has a licence and a template in it.
+const LONGEST: usize = 4 << 20;
+/// Models that Ollama is asked about, and at once.
+const ASKED: usize = 100;
+const AT_ONCE: usize = 4;
+
+/// Notes how many tokens each of `found` takes, where `provider` is a server of this machine that tells. What it does not tell
+/// stays as it was listed.
+pub async fn look_up(models: &Models, provider: &Provider, found: &mut [ModelInfo], limits: Limits) {
+    let Some(server) = Server::of(models, provider, limits).await else { return };
+    // One model alone may be llama.cpp's, which lists what it was trained for and serves what it was started with.
+    if found.len() != 1 && found.iter().all(|model| model.context_length.is_some()) {
+        return;
+    }
+    if let Some(list) = server.get::<LmStudio>("/api/v0/models").await {
+        list.note(found);
+    } else if let Some(props) = server.get::<Props>("/props").await {
+        props.note(found);
+    } else if let Some(loaded) = server.get::<Loaded>("/api/ps").await {
+        server.ollama(&loaded, found).await;
+    }
+}
+
+/// A server, above its `/v1`.
+struct Server {
+    transport: Transport,
+    ask: Ask,
+    limits: Limits,
+}
+
+impl Server {
+    async fn of(models: &Models, provider: &Provider, limits: Limits) -> Option<Self> {
+        let root = provider.base_url.strip_suffix("/v1").filter(|root| is_here(root))?;
+        if provider.kind != Kind::Openai {
+            return None;
+        }
+        let at = Provider { base_url: root.to_owned(), ..provider.clone() };
+        let (transport, key) = models.reach(&at).await.ok()?;
+        let ask = providers::of(at.kind).ask_list(&To { provider: &at, key: key.as_ref(), model: "" }, None).ok()?;
+        Some(Self { transport, ask, limits })
+    }
+
+    async fn get<T: DeserializeOwned>(&self, path: &str) -> Option<T> {
+        self.send(path, None).await
+    }
+
+    /// An answer of the form that is expected; anything else is another kind of server.
+    async fn send<T: DeserializeOwned>(&self, path: &str, body: Option<Vec<u8>>) -> Option<T> {
+        let watch = Watch::new(self.limits, Instant::now() + self.limits.total);
+        let ask = Ask { path: path.to_owned(), headers: self.ask.headers.clone(), body };
+        let mut answer = self.transport.send(ask, &watch).await.ok().filter(|answer| answer.status == 200)?;
+        let body = answer.body(LONGEST, &watch).await.ok()?;
+        serde_json::from_slice(&body).ok()
+    }
+
+    /// Ollama tells of one model at a time.
+    async fn ollama(&self, loaded: &Loaded, found: &mut [ModelInfo]) {
+        let unknown = found.iter_mut().filter(|model| model.context_length.is_none()).take(ASKED);
+        stream::iter(unknown)
+            .for_each_concurrent(AT_ONCE, |model| async move {
+                let body = json!({"model": model.id}).to_string().into_bytes();
+                model.context_length = match loaded.of(&model.id) {
+                    Some(length) => Some(length),
+                    None => self.send::<Show>("/api/show", Some(body)).await.and_then(|show| show.length()),
+                };
+            })
+            .await;
+    }
+}
+
+/// LM Studio: <https://lmstudio.ai/docs/developer/rest/endpoints>.
+#[derive(Deserialize)]
+struct LmStudio {
+    data: Vec<LmModel>,
+}
+
+#[derive(Deserialize)]
+struct LmModel {
+    id: String,
+    #[serde(default)]
+    max_context_length: Option<u64>,
+    /// Of one that is loaded: with less it takes less.
+    #[serde(default)]
+    loaded_context_length: Option<u64>,
+}
+
+impl LmStudio {
+    fn note(self, found: &mut [ModelInfo]) {
+        for told in self.data {
+            let length = told.loaded_context_length.or(told.max_context_length).filter(|tokens| *tokens > 0);
+            if let (Some(length), Some(model)) = (length, found.iter_mut().find(|model| model.id == told.id)) {
+                model.context_length = Some(length);
+            }
+        }
+    }
+}
+
+/// llama.cpp, which has one model: <https://github.com/ggml-org/llama.cpp/tree/master/tools/server>.
+#[derive(Deserialize)]
+struct Props {
+    default_generation_settings: Settings,
+}
+
+#[derive(Deserialize)]
+struct Settings {
+    /// Of one slot: what a single conversation has.
+    n_ctx: u64,
+}
+
+impl Props {
+    fn note(self, found: &mut [ModelInfo]) {
+        if let [model] = found {
+            let length = Some(self.default_generation_settings.n_ctx).filter(|tokens| *tokens > 0);
+            model.context_length = length.or(model.context_length);
+        }
+    }
+}
+
+/// Ollama: <https://github.com/ollama/ollama/blob/main/docs/api.md>. The models that are in its memory.
+#[derive(Deserialize)]
+struct Loaded {
+    models: Vec<LoadedModel>,
+}
+
+#[derive(Deserialize)]
+struct LoadedModel {
+    model: String,
+    #[serde(default)]
+    context_length: Option<u64>,
+}
+
+impl Loaded {
+    fn of(&self, id: &str) -> Option<u64> {
+        let model = self.models.iter().find(|model| model.model == id)?;
+        model.context_length.filter(|tokens| *tokens > 0)
+    }
+}
+
+/// One model of Ollama.
+#[derive(Deserialize)]
+struct Show {
+    /// Lines of a name and a value.
+    #[serde(default)]
+    parameters: Option<String>,
+    #[serde(default)]
+    model_info: Map<String, Value>,
+}
+
+impl Show {
+    /// What the model is given by its file, else what it was trained for.
+    fn length(&self) -> Option<u64> {
+        let given = self.parameters.iter().flat_map(|text| text.lines()).find_map(|line| {
+            let (name, value) = line.trim().split_once(char::is_whitespace)?;
+            (name == "num_ctx").then(|| value.trim().parse().ok())?
+        });
+        let trained = self
+            .model_info
+            .iter()
+            .find_map(|(name, value)| name.ends_with(".context_length").then(|| value.as_u64())?);
+        given.or(trained).filter(|tokens| *tokens > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ollama_tells_what_a_model_is_given_before_what_it_could_take() {
+        let length = |show: Value| serde_json::from_value::<Show>(show).unwrap().length();
+        let info = json!({"general.architecture": "qwen2", "qwen2.block_count": 28, "qwen2.context_length": 32768});
+        let given = "stop                           \"<|im_end|>\"\nnum_ctx                        8192";
+        assert_eq!(length(json!({"license": "…", "parameters": given, "model_info": info})), Some(8192));
+        assert_eq!(length(json!({"parameters": "temperature 1", "model_info": info})), Some(32768));
+        assert_eq!(length(json!({"parameters": "num_ctx many", "model_info": info})), Some(32768));
+        assert_eq!(length(json!({"model_info": {"general.architecture": "x"}})), None);
+        assert_eq!(length(json!({})), None);
+    }
+}

@@ -1,0 +1,133 @@
+//! By how much a model counts otherwise than the estimate: learned from what its provider reported, and cheap to learn
+//! again, for every row of the table `usage` has both numbers.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::UsageRow;
+
+/// Calls that are remembered of a model.
+pub const REMEMBERED: usize = 16;
+/// Of a shorter request too much is what the provider puts around it.
+const LEAST: u64 = 200;
+/// No tokeniser is further off than this; a provider that counts otherwise has counted something else.
+const MOST: f64 = 4.0;
+
+/// One call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// Tokens of the request, as they were estimated before.
+    pub estimated: u64,
+    /// As the provider reported them.
+    pub input: u64,
+    /// Of those, what came out of its cache; some servers report it beside `input` and not as part of it.
+    pub cache_read: u64,
+}
+
+impl From<&UsageRow> for Sample {
+    fn from(row: &UsageRow) -> Self {
+        Self { estimated: row.estimated, input: row.input, cache_read: row.cache_read }
+    }
+}
+
+/// What is known of all models, by `provider/model`.
+#[derive(Debug, Default)]
+pub struct Calibration {
+    models: HashMap<String, Model>,
+}
+
+#[derive(Debug)]
+struct Model {
+    /// Tokens that were estimated, and their ratio to what was counted; the newest last.
+    calls: VecDeque<(u64, f64)>,
+    ratio: f64,
+}
+
+impl Calibration {
+    /// Takes note of a call, where it says something.
+    pub fn add(&mut self, model: &str, sample: Sample) {
+        let Sample { estimated, input, cache_read } = sample;
+        if estimated < LEAST || input == 0 {
+            return;
+        }
+        let expected = estimated as f64 * self.ratio(model).unwrap_or(1.0);
+        let whole = input.saturating_add(cache_read);
+        // A part is not more than the whole, and no whole is less than half of what it was with all calls before.
+        let apart = cache_read > input || (2.0 * (input as f64) < expected && whole as f64 <= 2.0 * expected);
+        let ratio = if apart { whole } else { input } as f64 / estimated as f64;
+        if !(1.0 / MOST..=MOST).contains(&ratio) {
+            return;
+        }
+        let known = self
+            .models
+            .entry(model.to_owned())
+            .or_insert_with(|| Model { calls: VecDeque::with_capacity(REMEMBERED), ratio: 1.0 });
+        if known.calls.len() == REMEMBERED {
+            known.calls.pop_front();
+        }
+        known.calls.push_back((estimated, ratio));
+        known.ratio = middle(known.calls.iter().copied());
+    }
+
+    /// Tokens that the model counts for each that is estimated; `None` where no call has told yet.
+    #[must_use]
+    pub fn ratio(&self, model: &str) -> Option<f64> {
+        self.models.get(model).map(|model| model.ratio)
+    }
+}
+
+/// The ratio that half of all tokens stood in calls below of: one odd call among many moves it little, and a long request says more
+/// than a short one.
+fn middle(calls: impl Iterator<Item = (u64, f64)>) -> f64 {
+    let mut calls: Vec<_> = calls.collect();
+    calls.sort_by(|one, two| one.1.total_cmp(&two.1));
+    let half = calls.iter().map(|(tokens, _)| tokens).sum::<u64>() / 2;
+    let mut seen = 0;
+    for (tokens, ratio) in &calls {
+        seen += tokens;
+        if seen > half {
+            return *ratio;
+        }
+    }
+    1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn learned(samples: &[(u64, u64, u64)]) -> Option<f64> {
+        let mut calibration = Calibration::default();
+        for &(estimated, input, cache_read) in samples {
+            calibration.add("p/m", Sample { estimated, input, cache_read });
+        }
+        calibration.ratio("p/m")
+    }
+
+    #[test]
+    fn the_ratio_is_that_of_the_calls() {
+        assert_eq!(learned(&[]), None);
+        assert_eq!(learned(&[(1000, 1300, 0)]), Some(1.3));
+        assert_eq!(learned(&[(1000, 1300, 0), (1000, 1200, 0), (1000, 1250, 0)]), Some(1.25));
+        assert_eq!(learned(&[(1000, 2000, 0), (50_000, 60_000, 0)]), Some(1.2), "the long one says more");
+        let mut drifts = vec![(1000, 1000, 0); 100];
+        drifts.extend(vec![(1000, 1500, 0); REMEMBERED]);
+        assert_eq!(learned(&drifts), Some(1.5), "old calls are forgotten");
+    }
+
+    #[test]
+    fn calls_that_say_nothing_are_passed_over() {
+        assert_eq!(learned(&[(LEAST - 1, 900, 0), (1000, 0, 0), (0, 1000, 0)]), None);
+        assert_eq!(learned(&[(1000, 90_000, 0), (1000, 10, 0)]), None);
+        let odd = [(1000, 1200, 0), (1000, 1200, 0), (1000, 400, 0), (1000, 1200, 0), (1000, 1200, 0)];
+        assert_eq!(learned(&odd), Some(1.2), "one odd call among many");
+    }
+
+    #[test]
+    fn cached_tokens_count_whether_they_are_part_of_the_input_or_beside_it() {
+        assert_eq!(learned(&[(10_000, 12_000, 11_000)]), Some(1.2), "a part");
+        assert_eq!(learned(&[(10_000, 1000, 11_000)]), Some(1.2), "beside");
+        assert_eq!(learned(&[(10_000, 4800, 7200)]), Some(1.2), "less than half is not the whole");
+        let grows = [(10_000, 8000, 0), (11_000, 8800, 8000), (12_000, 9600, 8800)];
+        assert_eq!(learned(&grows), Some(0.8), "a part, of a model that counts less than is estimated");
+    }
+}
