@@ -1,13 +1,12 @@
 //! `chorusctl session export`.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use chorus_proto::methods::export::{ExportFormat, Select, SelectParams, SelectResult};
+use chorus_proto::methods::export::{ExportFormat, Select, SelectParams};
 use clap::ValueEnum;
 use serde_json::json;
 
-use self::ahead::Ahead;
+use self::ahead::Source;
 use self::folder::{Folder, Put};
 use self::owners::Owners;
 use self::selected::Selected;
@@ -93,7 +92,7 @@ fn ends_in_slash(path: &Path) -> bool {
 }
 
 fn to_stdout(args: Args, app: &mut App, form: ExportFormat) -> Result<(), Failure> {
-    let session = only(select(args, app)?)?;
+    let (session, _) = only(source(args, app, form)?)?;
     text::pieces(app, &session, form, |app, piece| match form {
         ExportFormat::Md if app.out.width().is_some() => app.out.text(&safe::clean(piece)),
         ExportFormat::Md => app.out.text(piece),
@@ -102,8 +101,8 @@ fn to_stdout(args: Args, app: &mut App, form: ExportFormat) -> Result<(), Failur
 }
 
 fn into_file(args: Args, app: &mut App, form: ExportFormat, output: &Path) -> Result<(), Failure> {
-    let session = only(select(args, app)?)?;
-    let bytes = text::whole(app, &session, form)?;
+    let (session, own) = only(source(args, app, form)?)?;
+    let bytes = own.map_or_else(|| text::whole(app, &session, form), Ok)?;
     let name = output.file_name().ok_or_else(|| Failure::usage(format!("{} is no file", output.display())))?;
     let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match Folder::new(parent).put(Path::new(name), &bytes)? {
@@ -112,30 +111,33 @@ fn into_file(args: Args, app: &mut App, form: ExportFormat, output: &Path) -> Re
     }
 }
 
-fn only(mut sessions: Vec<Selected>) -> Result<Selected, Failure> {
-    sessions.pop().ok_or_else(|| Failure::failed("the daemon named no session"))
+fn only(mut source: Source) -> ahead::Next {
+    source.next().unwrap_or_else(|| Err(Failure::failed("the daemon named no session")))
 }
 
 fn into_folder(args: Args, app: &mut App, form: ExportFormat, output: &Path) -> Result<(), Failure> {
     let named = !args.sessions.is_empty();
     let owners = if args.all_agents { Some(Owners::ask(app)?) } else { None };
-    let sessions = select(args, app)?;
-    let total = sessions.len() as u64;
     let mut folder = Folder::new(output);
     let mut progress = Progress::new("export".into(), !app.global.quiet);
     let (mut written, mut same, mut failed) = (Vec::new(), 0, None);
-    let sessions = Arc::new(sessions);
-    let mut ahead = Ahead::of(sessions.clone(), form);
-    for (done, session) in (1..).zip(sessions.iter()) {
-        let own = ahead.bytes();
-        progress.show(done, total, "sessions");
+    for (done, next) in (1..).zip(source(args, app, form)?.ahead()?) {
+        progress.show(done, 0, "sessions");
+        let (session, own) = match next {
+            Ok(next) => next,
+            Err(failure) => {
+                failure.tell(app.notes);
+                failed.get_or_insert(failure.status());
+                break;
+            }
+        };
         // Its file went with its agent: there is nothing to export, and nobody asked for this one.
         if !named && !session.available && session.corrupt.is_none() {
             continue;
         }
-        let path = path(session, owners.as_ref(), form);
+        let path = path(&session, owners.as_ref(), form);
         let put = path.and_then(|path| {
-            let bytes = own.map_or_else(|| text::whole(app, session, form), Ok)?;
+            let bytes = own.map_or_else(|| text::whole(app, &session, form), Ok)?;
             Ok((folder.put(&path, &bytes)?, path))
         });
         match put {
@@ -167,20 +169,13 @@ fn path(session: &Selected, owners: Option<&Owners>, form: ExportFormat) -> Resu
     }
 }
 
-/// All sessions that are meant.
-fn select(args: Args, app: &mut App) -> Result<Vec<Selected>, Failure> {
+/// The sessions that are meant; what is wrong with them is found out here.
+fn source(args: Args, app: &mut App, form: ExportFormat) -> Result<Source, Failure> {
     let agent = if args.all_agents { None } else { app.agent() };
     let (session, all_agents, since) = (args.sessions, args.all_agents, args.since);
-    let mut params = SelectParams { agent, session, all_agents, since, offset: None };
-    let mut sessions = Vec::new();
-    loop {
-        let page: SelectResult<Selected> = read(&app.call_raw::<Select>(&params)?)?;
-        sessions.extend(page.sessions);
-        match page.next.filter(|next| Some(*next) > params.offset) {
-            Some(next) => params.offset = Some(next),
-            None => return Ok(sessions),
-        }
-    }
+    let params = SelectParams { agent, session, all_agents, since, offset: None };
+    let first = read(&app.call_raw::<Select>(&params)?)?;
+    Ok(Source::new(params, first, form, app.places()?.socket.clone(), app.global.clone()))
 }
 
 fn report(app: &mut App, written: &[PathBuf], same: u64, output: &Path) -> Result<(), Failure> {
