@@ -5,6 +5,7 @@ pub mod actor;
 mod call;
 mod changes;
 pub mod context;
+mod cut_off;
 pub mod directory;
 pub mod effect;
 mod ended;

@@ -6,15 +6,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::available::{Available, Found, ModelInfo, ProviderModels};
 use super::error::{CallError, Class};
 use super::models::Models;
 use super::providers::{self, To, refused};
-use super::transport::Watch;
-use crate::config::{Config, Key, Kind, Limits, Provider};
+use super::transport::{Transport, Watch};
+use crate::config::{Config, Key, Kind, Limits, Provider, Secret};
 
 /// The longest list that is read; that of a large router has less than a megabyte.
 const LONGEST_LIST: usize = 16 << 20;
@@ -106,7 +105,7 @@ fn about(provider: &Provider, before: &Available) -> ProviderModels {
 }
 
 async fn ask(models: &Models, provider: &Provider, before: &Available) -> ProviderModels {
-    let about = ProviderModels { checked_at: Some(Timestamp::now()), ..about(provider, before) };
+    let about = ProviderModels { checked_at: Some(models.clock().now()), ..about(provider, before) };
     match list(models, provider, PATIENCE).await {
         Ok(models) => ProviderModels { found: Found::Ok, models, ..about },
         Err(error) => ProviderModels { found: Found::Failed, problem: Some(error.message), hint: error.hint, ..about },
@@ -119,13 +118,27 @@ async fn probe(models: &Models, local: &Local) -> Option<ProviderModels> {
     provider.limits.connect = LOCAL_PATIENCE;
     let listed = list(models, &provider, LOCAL_PATIENCE).await.ok()?;
     let about = about(&provider, &Available::default());
-    Some(ProviderModels { local: true, found: Found::Ok, checked_at: Some(Timestamp::now()), models: listed, ..about })
+    Some(ProviderModels { local: true, found: Found::Ok, checked_at: Some(models.clock().now()), models: listed, ..about })
 }
 
 async fn list(models: &Models, provider: &Provider, patience: Duration) -> Result<Vec<ModelInfo>, CallError> {
-    let translate = providers::of(provider.kind);
     let (transport, key) = models.reach(provider).await?;
-    let to = To { provider, key: key.as_ref(), model: "" };
+    let listed = pages(&transport, provider, key.as_ref(), patience).await;
+    // A server may say the key back, in a refusal or in what should have been a list.
+    listed.map_err(|error| match &key {
+        Some(key) => CallError { message: key.scrub(&error.message), ..error },
+        None => error,
+    })
+}
+
+async fn pages(
+    transport: &Transport,
+    provider: &Provider,
+    key: Option<&Secret>,
+    patience: Duration,
+) -> Result<Vec<ModelInfo>, CallError> {
+    let translate = providers::of(provider.kind);
+    let to = To { provider, key, model: "" };
     let limits = Limits { total: patience.min(provider.limits.total), ..provider.limits };
     let watch = Watch::new(limits, Instant::now() + limits.total);
     let mut found: Vec<ModelInfo> = Vec::new();
@@ -136,9 +149,7 @@ async fn list(models: &Models, provider: &Provider, patience: Duration) -> Resul
         if !(200..300).contains(&answer.status) {
             let (status, headers) = (answer.status, answer.headers.clone());
             let body = answer.error_body(&watch).await;
-            let error = refused(translate, &to, status, &headers, &body);
-            let message = key.as_ref().map_or_else(|| error.message.clone(), |key| key.scrub(&error.message));
-            return Err(CallError { message, ..error });
+            return Err(refused(translate, &to, status, &headers, &body));
         }
         let body = answer.body(LONGEST_LIST, &watch).await?;
         let page = translate.listed(&body).map_err(|why| {

@@ -57,7 +57,12 @@ pub fn read(provider: &Provider) -> Result<Option<Secret>, CallError> {
 
 /// What the file says, without the line end that editors leave.
 fn file(path: &Path) -> std::io::Result<String> {
-    if std::fs::metadata(path)?.len() > LONGEST {
+    let metadata = std::fs::metadata(path)?;
+    // A pipe would be waited for without end.
+    if !metadata.is_file() {
+        return Err(std::io::Error::other("it is no file"));
+    }
+    if metadata.len() > LONGEST {
         return Err(std::io::Error::other("it is too large for a key"));
     }
     let bytes = std::fs::read(path)?;
@@ -103,6 +108,10 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             assert_eq!(with(key.clone()).unwrap().unwrap().expose(), due);
         }
+        let pipe = dir.path().join("pipe");
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        assert!(with(Key::File(pipe)).unwrap_err().message.contains("it is no file"));
         for bad in ["", "\n", "a\n\n", "a\nb"] {
             std::fs::write(&path, bad).unwrap();
             assert!(with(key.clone()).is_err(), "{bad:?}");

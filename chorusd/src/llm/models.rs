@@ -23,6 +23,7 @@ use super::resolve::Known;
 use super::retry::Policy;
 use super::target::Target;
 use super::transport::{self, ClientKind, Transport};
+use crate::clock::Clock;
 use crate::config::{Config, Kind, Price, Provider, Secret};
 use crate::failure::Result;
 
@@ -48,6 +49,7 @@ pub struct Models {
     /// What the last discovery found.
     found: RwLock<Available>,
     clients: Mutex<HashMap<ClientKind, Client>>,
+    clock: Clock,
     /// One discovery at a time.
     discovering: tokio::sync::Mutex<()>,
 }
@@ -59,9 +61,10 @@ impl fmt::Debug for Models {
 }
 
 impl Models {
-    /// The models of `config`; what an earlier discovery found is read from `home`. Asks nobody.
+    /// The models of `config`; what an earlier discovery found is read from `home`. Dates are those
+    /// of `clock`; limits and waits are of the machine's. Asks nobody.
     #[must_use]
-    pub fn new(config: &Config, home: &Path) -> Self {
+    pub fn new(config: &Config, home: &Path, clock: Clock) -> Self {
         let file = home.join(FILE);
         let local = if config.discovery_local { discovery::usual_places() } else { Vec::new() };
         let found = discovery::known_before(&file, config);
@@ -76,6 +79,7 @@ impl Models {
             file,
             found: RwLock::new(found),
             clients: Mutex::default(),
+            clock,
             discovering: tokio::sync::Mutex::default(),
         }
     }
@@ -178,6 +182,7 @@ impl Models {
             outputs,
             policy,
             chance: &self.chance,
+            clock: &self.clock,
         };
         let mut reply = match call.run(providers::of(provider.kind), &cancel).await {
             Ok(reply) => reply,
@@ -252,6 +257,10 @@ impl Models {
 
     pub(super) fn configured(&self) -> impl Iterator<Item = &Provider> {
         self.configured.values()
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     pub(super) fn local(&self) -> &[Local] {

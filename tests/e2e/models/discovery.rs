@@ -149,7 +149,7 @@ fn servers_of_this_machine_are_found_where_they_are_looked_for() {
             .map(|(name, base_url)| chorusd::llm::Local { name: name.into(), base_url })
             .into()
     };
-    let bent = |url| Models::new(&config, folder.path()).bent(places(url), Policy::default(), Arc::new(|| 0.0));
+    let bent = |url| Models::new(&config, folder.path(), chorusd::clock::Clock::system()).bent(places(url), Policy::default(), Arc::new(|| 0.0));
     let models = bent(format!("{}/v1", server.url()));
     let found = runtime.block_on(models.discover());
     assert_eq!(found.providers.len(), 1);

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use chorus_proto::{Message, NewMessage, Role};
 use chorus_tests::model_server::ModelServer;
+use chorusd::clock::Clock;
 use chorusd::config;
 use chorusd::llm::retry::Policy;
 use chorusd::llm::{CallError, Models, Output, Reply, Request, Target};
@@ -60,7 +61,7 @@ impl Rig {
         std::fs::write(&file, config).expect("config.toml");
         let config = config::load(&file, |_| None).expect("a configuration");
         // No waits between tries but those that the server asks for.
-        let models = Models::new(&config, home.path()).bent(Vec::new(), Policy::default(), Arc::new(|| 0.0));
+        let models = Models::new(&config, home.path(), Clock::system()).bent(Vec::new(), Policy::default(), Arc::new(|| 0.0));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         Self { server, models: Arc::new(models), runtime: runtime.expect("a runtime"), _home: home }
     }
