@@ -116,7 +116,8 @@ impl Call<'_> {
                 self.hand_out(std::mem::take(&mut out), handed).await;
                 if reader.held() > LONGEST_ANSWER {
                     let most = LONGEST_ANSWER >> 20;
-                    let error = self.malformed(format!("an answer of more than {most} MiB; the rest was not waited for"));
+                    let error =
+                        self.malformed(format!("an answer of more than {most} MiB; the rest was not waited for"));
                     return Err(error.hint("what came is kept; use another model if it stays"));
                 }
                 match step? {

@@ -118,7 +118,13 @@ async fn probe(models: &Models, local: &Local) -> Option<ProviderModels> {
     provider.limits.connect = LOCAL_PATIENCE;
     let listed = list(models, &provider, LOCAL_PATIENCE).await.ok()?;
     let about = about(&provider, &Available::default());
-    Some(ProviderModels { local: true, found: Found::Ok, checked_at: Some(models.clock().now()), models: listed, ..about })
+    Some(ProviderModels {
+        local: true,
+        found: Found::Ok,
+        checked_at: Some(models.clock().now()),
+        models: listed,
+        ..about
+    })
 }
 
 async fn list(models: &Models, provider: &Provider, patience: Duration) -> Result<Vec<ModelInfo>, CallError> {

@@ -8,6 +8,27 @@ use crate::config::{Key, Provider, Secret};
 /// Longer than any key; a file of this size is another file.
 const LONGEST: u64 = 16 << 10;
 
+/// Whether the key of a provider is there, and where; never the key.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeyFound {
+    pub provider: String,
+    /// Where it comes from, in words.
+    pub place: String,
+    pub found: Result<(), CallError>,
+}
+
+/// Looks for the key of `provider`. Reads a file: blocks.
+#[must_use]
+pub fn look(provider: &Provider) -> KeyFound {
+    let place = match &provider.key {
+        Key::None => "no key".to_owned(),
+        Key::Env { variable, .. } => format!("key in {variable}"),
+        Key::File(path) => format!("key in {}", path.display()),
+        Key::Credential { name, .. } => format!("key in the credential {name}"),
+    };
+    KeyFound { provider: provider.name.clone(), place, found: read(provider).map(|_| ()) }
+}
+
 /// The key of `provider`, where it has one. Reads a file: blocks.
 ///
 /// # Errors

@@ -14,7 +14,7 @@ use super::available::{Available, Found};
 use super::call::Call;
 use super::discovery::{self, Local};
 use super::error::{CallError, Class};
-use super::key;
+use super::key::{self, KeyFound};
 use super::output::Output;
 use super::providers;
 use super::reply::Reply;
@@ -231,6 +231,12 @@ impl Models {
     #[must_use]
     pub fn count(&self) -> u64 {
         self.found.read().unwrap_or_else(PoisonError::into_inner).count()
+    }
+
+    /// Whether each configured provider has its key. Reads files: blocks.
+    #[must_use]
+    pub fn keys(&self) -> Vec<KeyFound> {
+        self.configured.values().map(key::look).collect()
     }
 
     /// Asks every provider which models it has, and looks for local servers where that is configured; no paid call. What

@@ -63,11 +63,8 @@ fn a_turn_that_was_cut_off_is_not_run_again_by_its_key() {
 fn an_answer_that_was_given_is_given_again_where_no_turn_could_begin_any_more() {
     let rig = Rig::new();
     let mut client = rig.client();
-    let set = |key: &str, value: &str| ConfigParams {
-        name: "a".into(),
-        key: Some(key.into()),
-        value: Some(value.into()),
-    };
+    let set =
+        |key: &str, value: &str| ConfigParams { name: "a".into(), key: Some(key.into()), value: Some(value.into()) };
     rig.answer(Answer::text(["Once."]).usage(12, 3));
     let first = client.call::<Send>(&keyed("Do it.")).expect("a turn");
     client.call::<Config>(&set("daily_token_limit", "10")).expect("a cap");

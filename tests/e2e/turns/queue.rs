@@ -1,11 +1,11 @@
 //! Messages that arrive during a turn.
 
 use chorus_proto::methods::agent::{Config, ConfigParams, Destroy, DestroyParams};
-use chorus_proto::methods::send::{Cancel, CancelParams, Progress, Said, Send, SendParams};
-use chorus_tests::model_server::Answer;
+use chorus_proto::methods::send::{Cancel, CancelParams, Progress, Said, SendParams};
 use chorus_proto::{CallError, ErrorKind, EventType};
-use chorus_tests::chat::{Chat as _, kind_of};
-use chorus_tests::{DEADLINE, Gate, wait_until};
+use chorus_tests::chat::kind_of;
+use chorus_tests::model_server::Answer;
+use chorus_tests::{DEADLINE, wait_until};
 
 use super::{Rig, params, record};
 
@@ -56,14 +56,14 @@ fn waiting(rig: &Rig, text: &str) -> (uuid::Uuid, std::thread::JoinHandle<ErrorK
     let (mut client, params) = (rig.client(), SendParams { stream: true, ..params(text) });
     let (say, said) = std::sync::mpsc::channel();
     let sending = std::thread::spawn(move || {
-        let heard = |progress: &serde_json::value::RawValue| -> Result<(), CallError> {
+        let mut heard = |progress: &serde_json::value::RawValue| -> Result<(), CallError> {
             let progress: Progress = serde_json::from_str(progress.get())?;
             if let Said::Queued { turn_id: Some(turn), .. } = progress.said {
                 let _ = say.send(turn);
             }
             Ok(())
         };
-        kind_of(client.call_streaming("send", &params, &mut { heard }))
+        kind_of(client.call_streaming("send", &params, &mut heard))
     });
     (said.recv_timeout(DEADLINE).expect("it waits"), sending)
 }

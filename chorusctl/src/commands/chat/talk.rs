@@ -11,7 +11,8 @@ use crate::commands::send::cancel::Interrupts;
 use crate::commands::send::turn::{self, Ended, How};
 use crate::error::Failure;
 
-const GONE: &str = "the next message connects again; the same one waits for its reply, or gives it, and is not sent twice";
+const GONE: &str =
+    "the next message connects again; the same one waits for its reply, or gives it, and is not sent twice";
 
 /// Talks until the person leaves.
 ///

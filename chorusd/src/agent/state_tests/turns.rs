@@ -330,7 +330,13 @@ fn counts_that_no_provider_can_mean_are_added_all_the_same() {
     let mut bench = Bench::asking();
     for step in 1..3 {
         let usage = Usage { input_tokens: Some(u64::MAX), ..Usage::default() };
-        let answer = Answer { message: Some(stored(Role::Assistant, "look")), text: String::new(), calls: vec![call("a")], usage, note: None };
+        let answer = Answer {
+            message: Some(stored(Role::Assistant, "look")),
+            text: String::new(),
+            calls: vec![call("a")],
+            usage,
+            note: None,
+        };
         bench.handle(Event::Called { of: (T1, step), moment: MOMENT, result: Box::new(Ok(answer)) });
         bench.handle(kept());
         let result = stored(Role::ToolResult, "result");

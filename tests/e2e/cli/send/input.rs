@@ -21,10 +21,7 @@ fn a_message_comes_from_an_argument_or_from_standard_input_without_its_last_line
     chorusctl(&home, ["send", "- an item"]).ok();
     chorusctl(&home, ["send", "--", "--jsnol"]).ok();
     let texts: Vec<_> = calls.of("send").into_iter().map(|params| params["text"].clone()).collect();
-    assert_eq!(
-        texts,
-        ["hello", "  piped", "two\nlines\n", "none", "an argument\n", "grüße", "- an item", "--jsnol"]
-    );
+    assert_eq!(texts, ["hello", "  piped", "two\nlines\n", "none", "an argument\n", "grüße", "- an item", "--jsnol"]);
 }
 
 #[test]
