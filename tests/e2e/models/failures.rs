@@ -210,10 +210,7 @@ fn a_key_that_a_server_says_back_is_not_passed_on() {
 
 #[test]
 fn a_server_that_is_not_there_says_so() {
-    let rig = Rig::on(
-        ModelServer::start(),
-        "[providers.gone]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:1\"\n",
-    );
+    let rig = Rig::on(ModelServer::start(), "[providers.gone]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:1\"\n");
     let error = rig.ask("gone/x").error();
     assert_eq!(error.class, Class::Network);
     assert!(error.message.contains("cannot reach gone (http://127.0.0.1:1): Connection refused"), "{error}");
