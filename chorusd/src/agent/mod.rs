@@ -17,6 +17,7 @@ mod idle_tests;
 mod load;
 mod notice;
 mod prompt;
+mod queue;
 pub mod registry;
 pub mod rest;
 pub mod save;

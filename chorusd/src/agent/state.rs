@@ -18,7 +18,8 @@ use super::context::{Context, Deadline, Pick, Room, page};
 use super::cut_off::CutOff;
 use super::effect::{Append, Beginning, Effect, Mark};
 use super::event::{Asked, Event, Journalled, Reply, Request, RequestId, Restore, Verb};
-use super::turn::{LeftOpen, Moment, Queue, Turn};
+use super::queue::Queued;
+use super::turn::{LeftOpen, Moment, Turn};
 use crate::failure::{Failure, Result};
 use crate::message::{Stored, Totals};
 
@@ -44,7 +45,7 @@ pub struct State {
     pub(super) broken: Option<Failure>,
     pub(super) turn: Option<Turn>,
     /// Turns that wait for the one that runs.
-    pub(super) queue: Queue,
+    pub(super) queue: VecDeque<Queued>,
     /// What waits until calls have their results.
     parked: VecDeque<(Asked, Verb)>,
     /// What the turn brings while something exclusive is under way.

@@ -4,7 +4,6 @@
 //! Each step is in the journal before the next begins. Results of calls and tools carry the turn and the step they belong to;
 //! what comes late is dropped.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use chorus_proto::methods::send::{Said, SendResult};
@@ -17,14 +16,12 @@ use super::Facts;
 use super::cut_off::CutOff;
 use super::effect::{Append, Beginning, CallModel, Effect, Mark};
 use super::event::{Asked, Known, Reply, RequestId};
+use super::queue::Queued;
 use super::state::{Owner, Pending, State, deadline_of};
 use super::voice::Voice;
 use crate::clock::Ticks;
 use crate::failure::{Failure, Result};
 use crate::message::{ContextNo, Stored};
-
-/// Turns that may wait for the one that runs.
-const MAX_QUEUED: usize = 64;
 
 /// Calls of the model in one turn.
 pub const MAX_STEPS: u32 = 50;
@@ -91,14 +88,6 @@ impl Turn {
     }
 }
 
-/// A turn that waits for the one that runs.
-#[derive(Debug)]
-pub(super) struct Queued {
-    asked: Asked,
-    send: Send,
-    also: Vec<RequestId>,
-}
-
 /// When something came in.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
@@ -151,28 +140,18 @@ impl State {
                 return;
             }
             if let Some(at) = self.queue.iter().position(|queued| same(&queued.send.key)) {
-                self.queue[at].also.push(asked.id);
-                effects.push(Effect::Say(asked.id, self.waits(at)));
-                return;
+                return self.wait_too(at, asked.id, effects);
             }
         }
+        let queued = Queued { asked, send, also: Vec::new() };
         if self.turn.is_none() && self.queue.is_empty() {
-            self.begin_turn(Queued { asked, send, also: Vec::new() }, effects);
-        } else if self.queue.len() < MAX_QUEUED {
-            let (id, at) = (asked.id, self.queue.len());
-            self.queue.push_back(Queued { asked, send, also: Vec::new() });
-            effects.push(Effect::Say(id, self.waits(at)));
+            self.begin_turn(queued, effects);
         } else {
-            effects.push(Effect::Reply(asked.id, Err(Failure::busy())));
+            self.wait_in_turn(queued, effects);
         }
     }
 
-    /// What is told to whoever waits at this place: the turn that runs is before it, too.
-    fn waits(&self, at: usize) -> Said {
-        Said::Queued { before: at as u64 + 1, turn_id: self.queue.get(at).map(|queued| queued.send.turn) }
-    }
-
-    fn begin_turn(&mut self, queued: Queued, effects: &mut Vec<Effect>) {
+    pub(super) fn begin_turn(&mut self, queued: Queued, effects: &mut Vec<Effect>) {
         let Queued { asked, send, also } = queued;
         let mut requests = vec![asked.id];
         requests.extend(also);
@@ -392,10 +371,7 @@ impl State {
 
     /// Ends the turn that runs, or one that waits.
     pub(super) fn cancel(&mut self, request: RequestId, which: Option<Uuid>, effects: &mut Vec<Effect>) {
-        if let Some(at) = which.and_then(|id| self.queue.iter().position(|queued| queued.send.turn == id))
-            && let Some(queued) = self.queue.remove(at)
-        {
-            refuse(queued, &CutOff::Hand.before_it_began(), effects);
+        if which.is_some_and(|turn| self.take_back(turn, effects)) {
             effects.push(Effect::Reply(request, Ok(Reply::Cancelled(which))));
             return;
         }
@@ -411,13 +387,6 @@ impl State {
         if let Some(turn) = self.turn.as_mut().filter(|turn| turn.cut_off.is_none()) {
             turn.cut_off = Some(why);
             effects.push(Effect::StopTurn(turn.id));
-        }
-    }
-
-    /// Lets nobody wait for a turn any more.
-    pub(super) fn refuse_queued(&mut self, why: CutOff, effects: &mut Vec<Effect>) {
-        for queued in std::mem::take(&mut self.queue) {
-            refuse(queued, &why.before_it_began(), effects);
         }
     }
 
@@ -471,23 +440,6 @@ impl State {
         }
         self.unpark(effects);
     }
-
-    /// The next turn, where nothing else is under way.
-    pub(super) fn next_turn(&mut self, effects: &mut Vec<Effect>) {
-        if self.turn.is_none()
-            && self.busy.is_none()
-            && self.waiting.is_none()
-            && let Some(queued) = self.queue.pop_front()
-        {
-            self.begin_turn(queued, effects);
-        }
-    }
-}
-
-fn refuse(queued: Queued, failure: &Failure, effects: &mut Vec<Effect>) {
-    for request in std::iter::once(queued.asked.id).chain(queued.also) {
-        effects.push(Effect::Reply(request, Err(failure.clone())));
-    }
 }
 
 /// Adds what a call used.
@@ -509,6 +461,3 @@ pub struct LeftOpen {
     /// Results for the calls that have none.
     pub results: Vec<Stored>,
 }
-
-/// Requests for turns, and what waits beside one.
-pub(super) type Queue = VecDeque<Queued>;

@@ -82,7 +82,7 @@ fn who_comes_in_the_middle_of_an_answer_is_given_it_whole() {
     rig.answer(Answer::text(["On"]).gate("go").then("ce."));
     let streamed = |text: &'static str| {
         let (mut client, params) = (rig.client(), SendParams { stream: true, ..keyed(text) });
-        let (say, said) = std::sync::mpsc::channel();
+        let (say, said) = std::sync::mpsc::sync_channel(64);
         let sending = std::thread::spawn(move || {
             let mut heard = |progress: &serde_json::value::RawValue| -> Result<(), CallError> {
                 let _ = say.send(serde_json::from_str::<Progress>(progress.get())?.said);

@@ -54,7 +54,7 @@ fn one_that_waits_goes_on_when_the_one_before_it_is_cancelled() {
 /// A message beside the test, and what is told of it: its turn as soon as it waits.
 fn waiting(rig: &Rig, text: &str) -> (uuid::Uuid, std::thread::JoinHandle<ErrorKind>) {
     let (mut client, params) = (rig.client(), SendParams { stream: true, ..params(text) });
-    let (say, said) = std::sync::mpsc::channel();
+    let (say, said) = std::sync::mpsc::sync_channel(64);
     let sending = std::thread::spawn(move || {
         let mut heard = |progress: &serde_json::value::RawValue| -> Result<(), CallError> {
             let progress: Progress = serde_json::from_str(progress.get())?;

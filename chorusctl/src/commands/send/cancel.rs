@@ -196,13 +196,15 @@ impl Shared {
     /// In a thread of its own: a daemon that hangs must not keep the next Ctrl-C from being heard.
     fn cancel(self: &Arc<Self>, turn: Uuid) {
         let shared = self.clone();
-        thread::spawn(move || {
-            if let Err(error) = shared.ask(turn) {
-                let what = Failure::from(error);
-                shared.notes.line("\nthe turn could not be cancelled; Ctrl-C again leaves it running");
-                what.tell(shared.notes);
-            }
-        });
+        let notes = self.notes;
+        let failed = move |what: Failure| {
+            notes.line("\nthe turn could not be cancelled; Ctrl-C again leaves it running");
+            what.tell(notes);
+        };
+        let asking = move || shared.ask(turn).unwrap_or_else(|error| failed(error.into()));
+        if let Err(error) = thread::Builder::new().name("cancel".into()).spawn(asking) {
+            failed(Failure::failed(format!("no thread for it: {}", plain(&error))));
+        }
     }
 
     fn ask(&self, turn: Uuid) -> Result<(), CallError> {
