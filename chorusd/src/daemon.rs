@@ -164,7 +164,7 @@ impl Daemon {
         let tasks = TaskTracker::new();
         let heads = store.journal.heads().await?;
         let (live, home) = (heads.len(), places.home.clone());
-        let models = Arc::new(Models::new(&config, &home));
+        let models = Arc::new(Models::new(&config, &home, clock.clone()));
         let usage = Arc::new(Usage::new(store.clone(), clock.clone(), TimeZone::system()));
         let sessions_lock = Arc::<tokio::sync::RwLock<()>>::default();
         let summaries = Summaries::new(

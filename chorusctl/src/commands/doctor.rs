@@ -11,9 +11,9 @@ use crate::ui::paint::Style;
 use crate::ui::safe;
 use crate::ui::words::count;
 
-/// Check databases, files and the machine
+/// Check databases, files, models and the machine
 ///
-/// Exit status 0 where nothing failed, 1 otherwise. What is only informed of is what a sandbox would find here.
+/// No provider is asked; `chorusctl models validate` does that. Exit status 0 where nothing failed, 1 otherwise. What is only informed of is what a sandbox would find here.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Make the index of agents and sessions anew from their directories and files first

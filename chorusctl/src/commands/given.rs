@@ -44,6 +44,15 @@ pub fn standard_input() -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|error| not_text(error.utf8_error().valid_up_to()))
 }
 
+/// `text` without the one line end that editors and `echo` leave after what was meant.
+#[must_use]
+pub fn without_last_line_end(mut text: String) -> String {
+    if text.ends_with('\n') {
+        text.truncate(text.len() - if text.ends_with("\r\n") { 2 } else { 1 });
+    }
+    text
+}
+
 /// Standard input cannot be read.
 #[must_use]
 pub fn unreadable(error: &io::Error) -> Failure {

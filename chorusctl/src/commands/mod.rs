@@ -52,7 +52,7 @@ pub enum Command {
     Daemon(daemon::Args),
     /// See the whole story in ten seconds, in a home of its own
     Tour(tour::Args),
-    /// Check databases, files and the machine
+    /// Check databases, files, models and the machine
     Doctor(doctor::Args),
     /// Print what completes chorusctl in a shell
     Completions(completions::Args),

@@ -101,7 +101,8 @@ impl Actor {
         if let Some(head) = head {
             let deadline = self.registry.resumed(&head);
             // Boxed: this task lives as long as the context, and need not be as large as reading it back.
-            self.state = Box::pin(load::state(&self.registry.store, &self.registry.home, &head, deadline)).await;
+            let (registry, now) = (&self.registry, self.registry.clock.now());
+            self.state = Box::pin(load::state(&registry.store, &registry.home, &head, deadline, now)).await;
         }
         loop {
             tokio::select! {
@@ -262,8 +263,12 @@ impl Actor {
                 }
             }
             Effect::CloseTurn { context, mark } => {
-                let closed = store.journal.close_turn(self.agent, context, to_mark(mark), self.registry.clock.now());
-                self.work.push(closed.map(Event::TurnClosed).boxed());
+                let registry = self.registry.clone();
+                let turn = mark.turn();
+                let closed = store.journal.close_turn(self.agent, context, to_mark(mark), registry.clock.now());
+                let closed =
+                    closed.map(move |result| Event::TurnClosed { turn, moment: call::moment(&registry), result });
+                self.work.push(closed.boxed());
             }
             Effect::BeginTurn(turn) => self.turn = Some((turn, CancellationToken::new(), Voices::default())),
             Effect::Join(request) => {
@@ -317,7 +322,7 @@ impl Actor {
             let is_error = outcome.is_error;
             match tools::result_of(&call, outcome.text, is_error, moment.now) {
                 Ok(result) => Event::ToolEnded { of, moment, call: call.id, result, is_error },
-                Err(e) => Event::TurnClosed(Err(Failure::internal(e.to_string()))),
+                Err(e) => Event::TurnClosed { turn: of.0, moment, result: Err(Failure::internal(e.to_string())) },
             }
         };
         self.work.push(ended.boxed());

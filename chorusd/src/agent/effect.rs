@@ -110,6 +110,16 @@ pub enum Mark {
     Close { turn: Uuid, key: Option<String>, answer: Option<Box<SendResult>> },
 }
 
+impl Mark {
+    /// The turn that it is of.
+    #[must_use]
+    pub fn turn(&self) -> Uuid {
+        match self {
+            Self::Open { turn, .. } | Self::Close { turn, .. } => *turn,
+        }
+    }
+}
+
 /// A context that begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Beginning {

@@ -73,8 +73,10 @@ pub enum Verb {
     Materialise(Uuid),
     /// Leaves memory, if nobody has asked anything for a while; the actor sees to it.
     Rest,
-    /// Keeps everything else out until the reply is dropped.
-    Hold,
+    /// Keeps everything else out until the reply is dropped. In a turn it is refused, unless the agent `goes`: that ends it.
+    Hold {
+        goes: bool,
+    },
 }
 
 /// A session that is to become the live context.
@@ -165,7 +167,11 @@ pub enum Event {
         is_error: bool,
     },
     /// It is in the journal that the turn is over.
-    TurnClosed(Result<()>),
+    TurnClosed {
+        turn: Uuid,
+        moment: Moment,
+        result: Result<()>,
+    },
 }
 
 /// The answer to a [`Verb`].
@@ -190,6 +196,8 @@ pub enum Reply {
         saved_first: Option<Box<Session>>,
     },
     PutAway(Option<Box<Session>>),
+    /// A turn runs: an idle context is none.
+    InTurn,
     Materialised,
     Pinned(Box<WorkingSet>),
     /// Messages that went or came back, and how many there are now.

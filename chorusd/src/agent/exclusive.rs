@@ -19,7 +19,7 @@ impl State {
         let can_do_without = match &verb {
             Verb::Clear { save } => !save,
             Verb::Restore(restore) => restore.discard,
-            Verb::Hold => true,
+            Verb::Hold { .. } => true,
             _ => false,
         };
         if let Some(failure) = self.broken.as_ref().filter(|_| !can_do_without) {
@@ -85,7 +85,7 @@ impl State {
                 }
                 _ => effects.push(Effect::Reply(id, Ok(Reply::Materialised))),
             },
-            Verb::Hold => {
+            Verb::Hold { .. } => {
                 self.busy = Some(Busy::Held);
                 effects.push(Effect::Reply(id, Ok(Reply::Held)));
             }
@@ -130,7 +130,7 @@ impl State {
         let timeout = asked.facts.idle_timeout.unwrap_or_default();
         match &self.context {
             // The end of a turn sets the timer anew.
-            _ if self.turn.is_some() => effects.push(Effect::Reply(asked.id, Ok(Reply::PutAway(None)))),
+            _ if self.turn.is_some() => effects.push(Effect::Reply(asked.id, Ok(Reply::InTurn))),
             // A message that came in that instant has moved the deadline: the timer lost the race.
             Some(context) if context.deadline.is_some_and(|deadline| deadline.due == due) => {
                 if context.unsaved() > 0 {

@@ -10,14 +10,15 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::event::Verb;
+use super::actor::Answer;
+use super::event::{Reply, Verb};
 use super::registry::Registry;
 use crate::clock::{Clock, Ticks};
 
 /// Contexts that are put away at once.
 const AT_ONCE: usize = 384;
 
-/// A context that could not be put away is tried again after this.
+/// A context that could not be put away, or was in a turn, is tried again after this.
 pub const RETRY: Duration = Duration::from_secs(60);
 
 /// After a start, a context has at least this left, or its whole timeout where that is less.
@@ -185,8 +186,10 @@ pub async fn run(registry: Arc<Registry>, stop: CancellationToken) {
 }
 
 async fn put_away(registry: &Arc<Registry>, agent: Uuid, due: Ticks) {
-    if let Err(failure) = registry.ask(agent, Verb::Idle { due }).await {
-        tracing::warn!(%agent, %failure, "an idle context was not put away; it is tried again");
-        registry.idle.again(agent, due, registry.clock.ticks().after(RETRY));
+    match registry.ask(agent, Verb::Idle { due }).await {
+        Ok(Answer { reply: Reply::InTurn, .. }) => {}
+        Ok(_) => return,
+        Err(failure) => tracing::warn!(%agent, %failure, "an idle context was not put away; it is tried again"),
     }
+    registry.idle.again(agent, due, registry.clock.ticks().after(RETRY));
 }

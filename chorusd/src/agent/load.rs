@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use chorus_proto::{Role, WorkingSet};
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::context::{Context, Deadline};
@@ -17,11 +18,17 @@ use crate::tools::result_of;
 
 /// The state of the agent whose context `head` is and is put away at `deadline`. Where the messages cannot be had, the state says why and lets the
 /// context only be cleared or replaced; the journal keeps it.
-pub async fn state(store: &Store, home: &std::path::Path, head: &Head, deadline: Option<Deadline>) -> State {
+pub async fn state(
+    store: &Store,
+    home: &std::path::Path,
+    head: &Head,
+    deadline: Option<Deadline>,
+    now: Timestamp,
+) -> State {
     let context = Context { deadline, ..context(head) };
     match body(store, home, head, context.clone()).await {
         Ok((context, next_record)) => {
-            let left = head.turn.map(|turn| LeftOpen { turn, results: missing_results(&context.messages) });
+            let left = head.turn.map(|turn| LeftOpen { turn, results: missing_results(&context.messages, now) });
             State::recovered(context, next_record, left)
         }
         Err(failure) => {
@@ -31,8 +38,8 @@ pub async fn state(store: &Store, home: &std::path::Path, head: &Head, deadline:
     }
 }
 
-/// A result for each call that has none, where the conversation ends with such calls.
-fn missing_results(messages: &[Stored]) -> Vec<Stored> {
+/// A result of `now` for each call that has none, where the conversation ends with such calls.
+fn missing_results(messages: &[Stored], now: Timestamp) -> Vec<Stored> {
     let results = messages.iter().rev().take_while(|message| message.role() == Role::ToolResult).count();
     let (before, results) = messages.split_at(messages.len() - results);
     let Some(Ok(caller)) = before.last().filter(|last| last.role() == Role::Assistant).map(Stored::to_message) else {
@@ -41,7 +48,7 @@ fn missing_results(messages: &[Stored]) -> Vec<Stored> {
     let answered: HashSet<String> =
         results.iter().filter_map(|result| result.to_message().ok()?.tool_call_id).collect();
     let open = caller.tool_calls.into_iter().filter(|call| !answered.contains(&call.id));
-    open.filter_map(|call| result_of(&call, INTERRUPTED.to_owned(), true, jiff::Timestamp::now()).ok()).collect()
+    open.filter_map(|call| result_of(&call, INTERRUPTED.to_owned(), true, now).ok()).collect()
 }
 
 fn context(head: &Head) -> Context {

@@ -373,7 +373,7 @@ mod tests {
         let usage = Arc::new(Usage::new(store.clone(), clock.clone(), TimeZone::UTC));
         let summaries = Summaries::new(
             store.clone(),
-            Arc::new(Models::new(&Config::default(), home)),
+            Arc::new(Models::new(&Config::default(), home, clock.clone())),
             usage,
             directory.clone(),
             clock.clone(),

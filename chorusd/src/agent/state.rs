@@ -15,9 +15,11 @@ use uuid::Uuid;
 
 use super::Facts;
 use super::context::{Context, Deadline, Pick, Room, page};
+use super::cut_off::CutOff;
 use super::effect::{Append, Beginning, Effect, Mark};
 use super::event::{Asked, Event, Journalled, Reply, Request, RequestId, Restore, Verb};
-use super::turn::{LeftOpen, Moment, Queue, Turn};
+use super::queue::Queued;
+use super::turn::{LeftOpen, Moment, Turn};
 use crate::failure::{Failure, Result};
 use crate::message::{Stored, Totals};
 
@@ -43,7 +45,7 @@ pub struct State {
     pub(super) broken: Option<Failure>,
     pub(super) turn: Option<Turn>,
     /// Turns that wait for the one that runs.
-    pub(super) queue: Queue,
+    pub(super) queue: VecDeque<Queued>,
     /// What waits until calls have their results.
     parked: VecDeque<(Asked, Verb)>,
     /// What the turn brings while something exclusive is under way.
@@ -66,7 +68,8 @@ pub(super) struct Pending {
 #[derive(Debug)]
 pub(super) enum Owner {
     Request(RequestId),
-    Turn,
+    /// It may be over when this ends.
+    Turn(Uuid),
     /// What closes a turn that the daemon ended in.
     LeftOpen,
 }
@@ -146,7 +149,7 @@ impl State {
         {
             self.take(event, &mut effects);
         }
-        let turn_lets = |request: &mut Request| self.turn.is_none() || !ends_turns(&request.verb);
+        let turn_lets = |request: &mut Request| self.turn.is_none() || CutOff::by(&request.verb).is_none();
         if self.pending.is_empty()
             && self.busy.is_none()
             && let Some(request) = self.waiting.take_if(turn_lets)
@@ -173,7 +176,7 @@ impl State {
             Event::ToolEnded { of, moment, call, result, is_error } => {
                 self.tool_ended(of, moment, &call, result, is_error, effects);
             }
-            Event::TurnClosed(result) => self.turn_kept(result.map(|()| None), effects),
+            Event::TurnClosed { turn, moment, result } => self.turn_closed(turn, moment, result, effects),
             Event::Appended(result) => self.appended(result, effects),
             Event::Written(result) => self.written(result, effects),
             Event::Ended(result) => self.ended(result, effects),
@@ -243,9 +246,9 @@ impl State {
                 effects.push(Effect::Reply(asked.id, Err(failure)));
             }
             verb => {
-                if ends_turns(&verb) {
-                    self.stop_turn(effects);
-                    self.refuse_queued(&Failure::stopping(), effects);
+                if let Some(why) = CutOff::by(&verb) {
+                    self.stop_turn(why, effects);
+                    self.refuse_queued(why, effects);
                 }
                 self.waiting = Some(Request { asked, verb });
             }
@@ -317,8 +320,8 @@ impl State {
             self.beginning = None;
         }
         match (pending.owner, result) {
-            (Owner::Turn, Ok(Journalled::Known(known))) => self.turn_kept(Ok(Some(known)), effects),
-            (Owner::Turn, result) => self.turn_kept(result.map(|_| None), effects),
+            (Owner::Turn(turn), Ok(Journalled::Known(known))) => self.turn_kept(turn, Ok(Some(known)), effects),
+            (Owner::Turn(turn), result) => self.turn_kept(turn, result.map(|_| None), effects),
             (Owner::LeftOpen, _) => self.unpark(effects),
             (Owner::Request(request), Ok(Journalled::Now(answer) | Journalled::Before(answer))) => {
                 effects.push(Effect::Reply(request, Ok(Reply::Appended(answer))));
@@ -352,15 +355,10 @@ pub(super) fn deadline_of(facts: &Facts, moment: Moment) -> Option<Deadline> {
     Some(Deadline { due: moment.ticks.after(timeout), at: moment.now.checked_add(timeout).ok()? })
 }
 
-/// What ends a turn that runs, and waits for its end.
-fn ends_turns(verb: &Verb) -> bool {
-    matches!(verb, Verb::PutAway { .. } | Verb::Hold)
-}
-
 /// What would take the context away from under a turn.
 fn is_refused_in_turns(verb: &Verb) -> bool {
     matches!(verb, Verb::Clear { .. } | Verb::Restore(_) | Verb::Rewind { .. } | Verb::Unrewind)
-        || matches!(verb, Verb::Save { clear: true, .. })
+        || matches!(verb, Verb::Save { clear: true, .. } | Verb::Hold { goes: false })
 }
 
 pub(super) fn begun(begin: &Beginning) -> Context {

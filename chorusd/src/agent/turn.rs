@@ -4,7 +4,6 @@
 //! Each step is in the journal before the next begins. Results of calls and tools carry the turn and the step they belong to;
 //! what comes late is dropped.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use chorus_proto::methods::send::{Said, SendResult};
@@ -14,16 +13,15 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::Facts;
+use super::cut_off::CutOff;
 use super::effect::{Append, Beginning, CallModel, Effect, Mark};
 use super::event::{Asked, Known, Reply, RequestId};
+use super::queue::Queued;
 use super::state::{Owner, Pending, State, deadline_of};
 use super::voice::Voice;
 use crate::clock::Ticks;
 use crate::failure::{Failure, Result};
 use crate::message::{ContextNo, Stored};
-
-/// Turns that may wait for the one that runs.
-const MAX_QUEUED: usize = 64;
 
 /// Calls of the model in one turn.
 pub const MAX_STEPS: u32 = 50;
@@ -50,7 +48,9 @@ pub(super) struct Turn {
     /// Number of the model call.
     step: u32,
     phase: Phase,
-    cancelled: bool,
+    cut_off: Option<CutOff>,
+    /// Whoever came with its key in the middle of an answer: half of it would be no answer, so they hear the next one.
+    late: Vec<RequestId>,
     /// The window was made smaller once, because it was too long.
     tight: bool,
     usage: Usage,
@@ -73,12 +73,19 @@ enum Phase {
     Closing(Box<Result<String>>),
 }
 
-/// A turn that waits for the one that runs.
-#[derive(Debug)]
-pub(super) struct Queued {
-    asked: Asked,
-    send: Send,
-    also: Vec<RequestId>,
+impl Turn {
+    /// One more waits for its end.
+    fn join(&mut self, request: RequestId, effects: &mut Vec<Effect>) {
+        self.requests.push(request);
+        if matches!(self.phase, Phase::Calling) {
+            self.late.push(request);
+        } else {
+            effects.push(Effect::Join(request));
+        }
+        if !matches!(self.phase, Phase::Opening) {
+            effects.push(Effect::Say(request, Said::Started { turn_id: self.id }));
+        }
+    }
 }
 
 /// When something came in.
@@ -129,27 +136,22 @@ impl State {
         if send.key.is_some() {
             let same = |key: &Option<String>| *key == send.key;
             if let Some(turn) = self.turn.as_mut().filter(|turn| same(&turn.key)) {
-                turn.requests.push(asked.id);
-                effects.push(Effect::Join(asked.id));
+                turn.join(asked.id, effects);
                 return;
             }
-            if let Some(queued) = self.queue.iter_mut().find(|queued| same(&queued.send.key)) {
-                queued.also.push(asked.id);
-                return;
+            if let Some(at) = self.queue.iter().position(|queued| same(&queued.send.key)) {
+                return self.wait_too(at, asked.id, effects);
             }
         }
+        let queued = Queued { asked, send, also: Vec::new() };
         if self.turn.is_none() && self.queue.is_empty() {
-            self.begin_turn(Queued { asked, send, also: Vec::new() }, effects);
-        } else if self.queue.len() < MAX_QUEUED {
-            let before = self.queue.len() as u64 + 1;
-            effects.push(Effect::Say(asked.id, Said::Queued { before }));
-            self.queue.push_back(Queued { asked, send, also: Vec::new() });
+            self.begin_turn(queued, effects);
         } else {
-            effects.push(Effect::Reply(asked.id, Err(Failure::busy())));
+            self.wait_in_turn(queued, effects);
         }
     }
 
-    fn begin_turn(&mut self, queued: Queued, effects: &mut Vec<Effect>) {
+    pub(super) fn begin_turn(&mut self, queued: Queued, effects: &mut Vec<Effect>) {
         let Queued { asked, send, also } = queued;
         let mut requests = vec![asked.id];
         requests.extend(also);
@@ -164,7 +166,8 @@ impl State {
             facts: asked.facts.clone(),
             step: 0,
             phase: Phase::Opening,
-            cancelled: false,
+            cut_off: None,
+            late: Vec::new(),
             tight: false,
             usage: Usage::default(),
             calls: Vec::new(),
@@ -183,12 +186,13 @@ impl State {
         mark: Option<Mark>,
         effects: &mut Vec<Effect>,
     ) {
+        let Some(turn) = self.turn.as_ref().map(|turn| turn.id) else { return };
         let first = self.next_record;
         self.next_record = first.saturating_add(1);
         let deadline = deadline_of(facts, moment);
         let messages = vec![message];
         self.pending.push_back(Pending {
-            owner: Owner::Turn,
+            owner: Owner::Turn(turn),
             begin: begin.clone(),
             messages: messages.clone(),
             at: moment.now,
@@ -209,8 +213,9 @@ impl State {
     }
 
     /// A message of the turn is in the journal, or is not.
-    pub(super) fn turn_kept(&mut self, result: Result<Option<Known>>, effects: &mut Vec<Effect>) {
-        let Some(turn) = &mut self.turn else { return };
+    pub(super) fn turn_kept(&mut self, of: Uuid, result: Result<Option<Known>>, effects: &mut Vec<Effect>) {
+        // Of a turn that is over, because something before it could not be kept, this changes nothing.
+        let Some(turn) = self.turn.as_mut().filter(|turn| turn.id == of) else { return };
         let known = match result {
             Ok(known) => known,
             Err(failure) => return self.finish(Err(failure), effects),
@@ -237,7 +242,7 @@ impl State {
                         turn: id,
                         step: turn.step,
                         call: call.clone(),
-                        cancelled: turn.cancelled,
+                        cancelled: turn.cut_off.is_some(),
                     });
                 }
                 turn.phase = Phase::Tools { running, kept: 0 };
@@ -267,7 +272,7 @@ impl State {
                     ErrorKind::Interrupted,
                     format!("the turn {} of this key ended without an answer", known.turn),
                 )
-                .hint("what came is in the context; send again with another key"))
+                .hint("what came is in the context; to have it done anew send it again, under another key where it had one"))
             },
             Ok,
         );
@@ -279,8 +284,8 @@ impl State {
     /// The next call of the model, unless somebody has ended the turn.
     fn call_or_end(&mut self, effects: &mut Vec<Effect>) {
         let Some(turn) = &mut self.turn else { return };
-        if turn.cancelled {
-            return self.close(None, Err(cancelled()), effects);
+        if let Some(cut_off) = turn.cut_off {
+            return self.close(None, Err(cut_off.in_the_middle()), effects);
         }
         if turn.step >= MAX_STEPS {
             let failure =
@@ -290,6 +295,7 @@ impl State {
         }
         turn.step += 1;
         turn.phase = Phase::Calling;
+        effects.extend(turn.late.drain(..).map(Effect::Join));
         let context = self.context.as_ref();
         effects.push(Effect::CallModel(Box::new(CallModel {
             turn: turn.id,
@@ -329,13 +335,13 @@ impl State {
             }
             Err(stopped) => {
                 add(&mut turn.usage, &stopped.usage);
-                if stopped.too_long && !turn.tight && !turn.cancelled {
+                if stopped.too_long && stopped.partial.is_none() && !turn.tight && turn.cut_off.is_none() {
                     turn.tight = true;
                     let note = "the conversation was longer than the model takes; it is shown less of it".into();
                     effects.push(Effect::SayAll(Said::Note(note)));
                     return self.call_or_end(effects);
                 }
-                let failure = if turn.cancelled { cancelled() } else { stopped.failure };
+                let failure = turn.cut_off.map_or(stopped.failure, CutOff::in_the_middle);
                 self.close(stopped.partial.map(|message| (message, moment)), Err(failure), effects);
             }
         }
@@ -365,32 +371,22 @@ impl State {
 
     /// Ends the turn that runs, or one that waits.
     pub(super) fn cancel(&mut self, request: RequestId, which: Option<Uuid>, effects: &mut Vec<Effect>) {
-        if let Some(at) = which.and_then(|id| self.queue.iter().position(|queued| queued.send.turn == id))
-            && let Some(queued) = self.queue.remove(at)
-        {
-            refuse(queued, &cancelled(), effects);
+        if which.is_some_and(|turn| self.take_back(turn, effects)) {
             effects.push(Effect::Reply(request, Ok(Reply::Cancelled(which))));
             return;
         }
         let running = self.turn.as_ref().map(|turn| turn.id).filter(|id| which.is_none_or(|which| which == *id));
         if running.is_some() {
-            self.stop_turn(effects);
+            self.stop_turn(CutOff::Hand, effects);
         }
         effects.push(Effect::Reply(request, Ok(Reply::Cancelled(running))));
     }
 
     /// Tells whatever the turn has under way to end.
-    pub(super) fn stop_turn(&mut self, effects: &mut Vec<Effect>) {
-        if let Some(turn) = self.turn.as_mut().filter(|turn| !turn.cancelled) {
-            turn.cancelled = true;
+    pub(super) fn stop_turn(&mut self, why: CutOff, effects: &mut Vec<Effect>) {
+        if let Some(turn) = self.turn.as_mut().filter(|turn| turn.cut_off.is_none()) {
+            turn.cut_off = Some(why);
             effects.push(Effect::StopTurn(turn.id));
-        }
-    }
-
-    /// Lets nobody wait for a turn any more.
-    pub(super) fn refuse_queued(&mut self, failure: &Failure, effects: &mut Vec<Effect>) {
-        for queued in std::mem::take(&mut self.queue) {
-            refuse(queued, failure, effects);
         }
     }
 
@@ -409,8 +405,19 @@ impl State {
         match (last, self.context.as_ref().map(|context| context.no)) {
             (Some((message, moment)), _) => self.keep_on(message, moment, Some(mark), effects),
             (None, Some(context)) => effects.push(Effect::CloseTurn { context, mark }),
-            (None, None) => self.turn_kept(Ok(None), effects),
+            (None, None) => self.turn_kept(id, Ok(None), effects),
         }
+    }
+
+    /// It is in the journal that a turn is over which had no more to say, or is not.
+    pub(super) fn turn_closed(&mut self, of: Uuid, moment: Moment, result: Result<()>, effects: &mut Vec<Effect>) {
+        let ended = self.turn.as_ref().filter(|turn| turn.id == of && result.is_ok());
+        if let Some((facts, context)) = ended.map(|turn| turn.facts.clone()).zip(self.context.as_mut()) {
+            // No message sets the timer, and in the turn it may have rung in vain.
+            context.deadline = deadline_of(&facts, moment);
+            effects.push(Effect::Deadline { context: context.no, deadline: context.deadline });
+        }
+        self.turn_kept(of, result.map(|()| None), effects);
     }
 
     /// The turn is over.
@@ -433,42 +440,18 @@ impl State {
         }
         self.unpark(effects);
     }
-
-    /// The next turn, where nothing else is under way.
-    pub(super) fn next_turn(&mut self, effects: &mut Vec<Effect>) {
-        if self.turn.is_none()
-            && self.busy.is_none()
-            && self.waiting.is_none()
-            && let Some(queued) = self.queue.pop_front()
-        {
-            self.begin_turn(queued, effects);
-        }
-    }
-}
-
-fn refuse(queued: Queued, failure: &Failure, effects: &mut Vec<Effect>) {
-    for request in std::iter::once(queued.asked.id).chain(queued.also) {
-        effects.push(Effect::Reply(request, Err(failure.clone())));
-    }
-}
-
-fn cancelled() -> Failure {
-    Failure::new(ErrorKind::Interrupted, "the turn was cancelled").hint("what came of it is in the context")
 }
 
 /// Adds what a call used.
 fn add(total: &mut Usage, more: &Usage) {
-    fn sum<T: std::ops::Add<Output = T> + Copy>(a: Option<T>, b: Option<T>) -> Option<T> {
-        match (a, b) {
-            (Some(a), Some(b)) => Some(a + b),
-            (a, b) => a.or(b),
-        }
+    fn sum<T: Copy>(a: Option<T>, b: Option<T>, add: fn(T, T) -> T) -> Option<T> {
+        a.zip(b).map(|(a, b)| add(a, b)).or(a).or(b)
     }
-    total.input_tokens = sum(total.input_tokens, more.input_tokens);
-    total.output_tokens = sum(total.output_tokens, more.output_tokens);
-    total.cache_read_tokens = sum(total.cache_read_tokens, more.cache_read_tokens);
-    total.cost_usd = sum(total.cost_usd, more.cost_usd);
-    total.duration_ms = sum(total.duration_ms, more.duration_ms);
+    total.input_tokens = sum(total.input_tokens, more.input_tokens, u64::saturating_add);
+    total.output_tokens = sum(total.output_tokens, more.output_tokens, u64::saturating_add);
+    total.cache_read_tokens = sum(total.cache_read_tokens, more.cache_read_tokens, u64::saturating_add);
+    total.cost_usd = sum(total.cost_usd, more.cost_usd, std::ops::Add::add);
+    total.duration_ms = sum(total.duration_ms, more.duration_ms, u64::saturating_add);
 }
 
 /// What a turn left open when the daemon ended in it.
@@ -478,6 +461,3 @@ pub struct LeftOpen {
     /// Results for the calls that have none.
     pub results: Vec<Stored>,
 }
-
-/// Requests for turns, and what waits beside one.
-pub(super) type Queue = VecDeque<Queued>;

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use chorus_proto::methods::models::Price;
 use reqwest::Url;
-use serde::{Deserialize, Serialize};
 
 use super::secret::Secret;
 use super::value::Given;
@@ -76,19 +76,6 @@ impl Default for Limits {
         let seconds = Duration::from_secs;
         Self { connect: seconds(10), first_byte: seconds(60), idle: seconds(90), total: seconds(15 * 60) }
     }
-}
-
-/// What a model costs, in US dollars per million tokens.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Price {
-    pub input: f64,
-    pub output: f64,
-    /// None: as the input.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_read: Option<f64>,
-    /// None: as the input.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_write: Option<f64>,
 }
 
 /// Sets one key of a table that the user names.

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use chorus_proto::Usage;
-use jiff::Timestamp;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -16,10 +15,15 @@ use super::request::Request;
 use super::retry::{self, Policy};
 use super::sse::Cutter;
 use super::transport::{Answer, Transport, Watch};
+use crate::clock::Clock;
 use crate::config::{Provider, Secret};
 
 /// The longest event that is taken: a whole answer may come as one.
 const LONGEST_EVENT: usize = 16 << 20;
+
+/// The longest answer that is kept, in bytes: text, thinking and parameters of calls. None of a model comes near it; a server
+/// that never ends would fill the memory.
+const LONGEST_ANSWER: usize = 12 << 20;
 
 /// What a call needs.
 pub struct Call<'a> {
@@ -31,6 +35,7 @@ pub struct Call<'a> {
     pub hear: Hear<'a>,
     pub policy: Policy,
     pub chance: &'a Chance,
+    pub clock: &'a Clock,
 }
 
 impl Call<'_> {
@@ -108,6 +113,12 @@ impl Call<'_> {
             while let Some(event) = cutter.cut().map_err(|e| self.malformed(e.to_string()))? {
                 let step = reader.event(&event, &mut out);
                 self.hand_out(&mut out, handed);
+                if reader.held() > LONGEST_ANSWER {
+                    let most = LONGEST_ANSWER >> 20;
+                    let error =
+                        self.malformed(format!("an answer of more than {most} MiB; the rest was not waited for"));
+                    return Err(error.hint("what came is kept; use another model if it stays"));
+                }
                 match step? {
                     Step::Ping => {}
                     Step::More => watch.moved(),
@@ -144,7 +155,7 @@ impl Call<'_> {
         let (status, headers) = (answer.status, answer.headers.clone());
         let body = answer.error_body(watch).await;
         let error = refused(translate, &self.to(), status, &headers, &body);
-        CallError { retry_after: retry::asked(&headers, Timestamp::now()), ..error }
+        CallError { retry_after: retry::asked(&headers, self.clock.now()), ..error }
     }
 
     fn malformed(&self, what: String) -> CallError {

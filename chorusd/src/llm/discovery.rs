@@ -6,16 +6,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::available::{Available, Found, ModelInfo, ProviderModels};
 use super::error::{CallError, Class};
 use super::models::Models;
 use super::providers::{self, To, refused};
-use super::transport::Watch;
+use super::transport::{Transport, Watch};
 use super::windows;
-use crate::config::{Config, Key, Kind, Limits, Provider};
+use crate::config::{Config, Key, Kind, Limits, Provider, Secret};
 
 /// The longest list that is read; that of a large router has less than a megabyte.
 const LONGEST_LIST: usize = 16 << 20;
@@ -107,7 +106,7 @@ fn about(provider: &Provider, before: &Available) -> ProviderModels {
 }
 
 async fn ask(models: &Models, provider: &Provider, before: &Available) -> ProviderModels {
-    let about = ProviderModels { checked_at: Some(Timestamp::now()), ..about(provider, before) };
+    let about = ProviderModels { checked_at: Some(models.clock().now()), ..about(provider, before) };
     match list(models, provider, PATIENCE).await {
         Ok(models) => ProviderModels { found: Found::Ok, models, ..about },
         Err(error) => ProviderModels { found: Found::Failed, problem: Some(error.message), hint: error.hint, ..about },
@@ -120,14 +119,38 @@ async fn probe(models: &Models, local: &Local) -> Option<ProviderModels> {
     provider.limits.connect = LOCAL_PATIENCE;
     let listed = list(models, &provider, LOCAL_PATIENCE).await.ok()?;
     let about = about(&provider, &Available::default());
-    Some(ProviderModels { local: true, found: Found::Ok, checked_at: Some(Timestamp::now()), models: listed, ..about })
+    Some(ProviderModels {
+        local: true,
+        found: Found::Ok,
+        checked_at: Some(models.clock().now()),
+        models: listed,
+        ..about
+    })
 }
 
 async fn list(models: &Models, provider: &Provider, patience: Duration) -> Result<Vec<ModelInfo>, CallError> {
-    let translate = providers::of(provider.kind);
     let (transport, key) = models.reach(provider).await?;
-    let to = To { provider, key: key.as_ref(), model: "" };
     let limits = Limits { total: patience.min(provider.limits.total), ..provider.limits };
+    let listed = pages(&transport, provider, key.as_ref(), limits).await;
+    // A server may say the key back, in a refusal or in what should have been a list.
+    let mut found = listed.map_err(|error| match &key {
+        Some(key) => CallError { message: key.scrub(&error.message), ..error },
+        None => error,
+    })?;
+    // What is of this machine answers at once.
+    let limits = Limits { total: LOCAL_PATIENCE.min(limits.total), ..limits };
+    windows::look_up(models, provider, &mut found, limits).await;
+    Ok(found)
+}
+
+async fn pages(
+    transport: &Transport,
+    provider: &Provider,
+    key: Option<&Secret>,
+    limits: Limits,
+) -> Result<Vec<ModelInfo>, CallError> {
+    let translate = providers::of(provider.kind);
+    let to = To { provider, key, model: "" };
     let watch = Watch::new(limits, Instant::now() + limits.total);
     let mut found: Vec<ModelInfo> = Vec::new();
     let mut after = None;
@@ -137,9 +160,7 @@ async fn list(models: &Models, provider: &Provider, patience: Duration) -> Resul
         if !(200..300).contains(&answer.status) {
             let (status, headers) = (answer.status, answer.headers.clone());
             let body = answer.error_body(&watch).await;
-            let error = refused(translate, &to, status, &headers, &body);
-            let message = key.as_ref().map_or_else(|| error.message.clone(), |key| key.scrub(&error.message));
-            return Err(CallError { message, ..error });
+            return Err(refused(translate, &to, status, &headers, &body));
         }
         let body = answer.body(LONGEST_LIST, &watch).await?;
         let page = translate.listed(&body).map_err(|why| {
@@ -154,8 +175,5 @@ async fn list(models: &Models, provider: &Provider, patience: Duration) -> Resul
     }
     found.sort_by(|one, two| one.id.cmp(&two.id));
     found.dedup_by(|one, two| one.id == two.id);
-    // What is of this machine answers at once.
-    let limits = Limits { total: LOCAL_PATIENCE.min(limits.total), ..limits };
-    windows::look_up(models, provider, &mut found, limits).await;
     Ok(found)
 }

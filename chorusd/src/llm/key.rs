@@ -8,6 +8,27 @@ use crate::config::{Key, Provider, Secret};
 /// Longer than any key; a file of this size is another file.
 const LONGEST: u64 = 16 << 10;
 
+/// Whether the key of a provider is there, and where; never the key.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeyFound {
+    pub provider: String,
+    /// Where it comes from, in words.
+    pub place: String,
+    pub found: Result<(), CallError>,
+}
+
+/// Looks for the key of `provider`. Reads a file: blocks.
+#[must_use]
+pub fn look(provider: &Provider) -> KeyFound {
+    let place = match &provider.key {
+        Key::None => "no key".to_owned(),
+        Key::Env { variable, .. } => format!("key in {variable}"),
+        Key::File(path) => format!("key in {}", path.display()),
+        Key::Credential { name, .. } => format!("key in the credential {name}"),
+    };
+    KeyFound { provider: provider.name.clone(), place, found: read(provider).map(|_| ()) }
+}
+
 /// The key of `provider`, where it has one. Reads a file: blocks.
 ///
 /// # Errors
@@ -57,7 +78,12 @@ pub fn read(provider: &Provider) -> Result<Option<Secret>, CallError> {
 
 /// What the file says, without the line end that editors leave.
 fn file(path: &Path) -> std::io::Result<String> {
-    if std::fs::metadata(path)?.len() > LONGEST {
+    let metadata = std::fs::metadata(path)?;
+    // A pipe would be waited for without end.
+    if !metadata.is_file() {
+        return Err(std::io::Error::other("it is no file"));
+    }
+    if metadata.len() > LONGEST {
         return Err(std::io::Error::other("it is too large for a key"));
     }
     let bytes = std::fs::read(path)?;
@@ -103,6 +129,10 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             assert_eq!(with(key.clone()).unwrap().unwrap().expose(), due);
         }
+        let pipe = dir.path().join("pipe");
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        assert!(with(Key::File(pipe)).unwrap_err().message.contains("it is no file"));
         for bad in ["", "\n", "a\n\n", "a\nb"] {
             std::fs::write(&path, bad).unwrap();
             assert!(with(key.clone()).is_err(), "{bad:?}");

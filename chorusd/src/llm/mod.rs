@@ -21,6 +21,7 @@ mod windows;
 pub use available::{Available, Found, ModelInfo, ProviderModels};
 pub use discovery::Local;
 pub use error::{CallError, Class};
+pub use key::KeyFound;
 pub use models::Models;
 pub use output::Output;
 pub use reply::{Reply, Stop};

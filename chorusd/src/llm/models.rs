@@ -14,7 +14,7 @@ use super::available::{Available, Found};
 use super::call::Call;
 use super::discovery::{self, Local};
 use super::error::{CallError, Class};
-use super::key;
+use super::key::{self, KeyFound};
 use super::output::Hear;
 use super::providers;
 use super::reply::Reply;
@@ -23,6 +23,7 @@ use super::resolve::Known;
 use super::retry::Policy;
 use super::target::Target;
 use super::transport::{self, ClientKind, Transport};
+use crate::clock::Clock;
 use crate::config::{Config, Kind, Price, Provider, Secret};
 use crate::failure::{Failure, Result};
 
@@ -48,6 +49,7 @@ pub struct Models {
     /// What the last discovery found.
     found: RwLock<Available>,
     clients: Mutex<HashMap<ClientKind, Client>>,
+    clock: Clock,
     /// One discovery at a time.
     discovering: tokio::sync::Mutex<()>,
 }
@@ -59,9 +61,10 @@ impl fmt::Debug for Models {
 }
 
 impl Models {
-    /// The models of `config`; what an earlier discovery found is read from `home`. Asks nobody.
+    /// The models of `config`; what an earlier discovery found is read from `home`. Dates are those
+    /// of `clock`; limits and waits are of the machine's. Asks nobody.
     #[must_use]
-    pub fn new(config: &Config, home: &Path) -> Self {
+    pub fn new(config: &Config, home: &Path, clock: Clock) -> Self {
         let file = home.join(FILE);
         let local = if config.discovery_local { discovery::usual_places() } else { Vec::new() };
         let found = discovery::known_before(&file, config);
@@ -76,6 +79,7 @@ impl Models {
             file,
             found: RwLock::new(found),
             clients: Mutex::default(),
+            clock,
             discovering: tokio::sync::Mutex::default(),
         }
     }
@@ -177,6 +181,7 @@ impl Models {
             hear,
             policy,
             chance: &self.chance,
+            clock: &self.clock,
         };
         let mut reply = match call.run(providers::of(provider.kind), &cancel).await {
             Ok(reply) => reply,
@@ -241,6 +246,12 @@ impl Models {
         self.found.read().unwrap_or_else(PoisonError::into_inner).count()
     }
 
+    /// Whether each configured provider has its key. Reads files: blocks.
+    #[must_use]
+    pub fn keys(&self) -> Vec<KeyFound> {
+        self.configured.values().map(key::look).collect()
+    }
+
     /// Asks every provider which models it has, and looks for local servers where that is configured; no paid call. What
     /// was found is kept in the home.
     pub async fn discover(&self) -> Available {
@@ -265,6 +276,10 @@ impl Models {
 
     pub(super) fn configured(&self) -> impl Iterator<Item = &Provider> {
         self.configured.values()
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     pub(super) fn local(&self) -> &[Local] {

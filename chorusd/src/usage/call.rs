@@ -8,6 +8,9 @@ use crate::agent::Facts;
 use crate::llm::{CallError, Reply, Target};
 use crate::message::ContextNo;
 
+/// No call uses as many tokens. What a server claims beyond it would make sums overflow, of which caps are made.
+const MOST: u64 = 1 << 40;
+
 /// Who calls a model, and what for.
 #[derive(Debug, Clone, Copy)]
 pub struct Caller<'a> {
@@ -45,6 +48,7 @@ impl Caller<'_> {
     }
 
     fn row(&self, usage: &chorus_proto::Usage, cache_write: Option<u64>) -> UsageRow {
+        let counted = |tokens: Option<u64>| tokens.unwrap_or(0).min(MOST);
         UsageRow {
             at: self.at,
             agent_id: self.facts.id,
@@ -53,11 +57,11 @@ impl Caller<'_> {
             turn_id: self.turn_id,
             model: self.target.to_string(),
             kind: self.kind,
-            input: usage.input_tokens.unwrap_or(0),
+            input: counted(usage.input_tokens),
             estimated: self.estimated,
-            output: usage.output_tokens.unwrap_or(0),
-            cache_read: usage.cache_read_tokens.unwrap_or(0),
-            cache_write: cache_write.unwrap_or(0),
+            output: counted(usage.output_tokens),
+            cache_read: counted(usage.cache_read_tokens),
+            cache_write: counted(cache_write),
             cost_usd: usage.cost_usd,
             duration_ms: usage.duration_ms.unwrap_or(0),
         }

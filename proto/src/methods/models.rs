@@ -76,13 +76,13 @@ pub struct Model {
     /// Tokens that it takes, where that is known.
     pub context_length: Option<u64>,
     /// What it costs, where that is known.
-    pub price: Option<ModelPrice>,
+    pub price: Option<Price>,
 }
 
-/// US dollars per million tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// What a model costs, in US dollars per million tokens. Kept in the configuration and in available_models.json, too.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ModelPrice {
+pub struct Price {
     pub input: f64,
     pub output: f64,
     /// Left out: as the input.

@@ -12,7 +12,7 @@ method!(
     Send = "send", SendParams => SendResult
 );
 method!(
-    /// Ends the turn that is running. What the model has said so far is kept.
+    /// Ends the turn that is running: what the model has said so far is kept. Or takes back one that waits: nothing of it is.
     Cancel = "send.cancel", CancelParams => CancelResult
 );
 
@@ -83,6 +83,9 @@ pub enum Said {
     /// It waits for so many turns before it.
     Queued {
         before: u64,
+        /// What it is once it begins, and what takes it back before; older daemons do not say it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turn_id: Option<Uuid>,
     },
 }
 
@@ -92,7 +95,7 @@ pub enum Said {
 pub struct CancelParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Only this one; else whichever runs.
+    /// Only this one, running or waiting; else whichever runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<Uuid>,
 }
@@ -100,6 +103,6 @@ pub struct CancelParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CancelResult {
-    /// The turn that was told to end; null: none was running.
+    /// The turn that was told to end; null: there was none.
     pub turn_id: Option<Uuid>,
 }

@@ -2,6 +2,7 @@
 
 mod checks;
 mod damaged;
+mod models;
 mod rebuild;
 
 use std::collections::BTreeMap;

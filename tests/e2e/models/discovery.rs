@@ -123,6 +123,19 @@ fn a_key_in_the_environment_is_enough() {
 }
 
 #[test]
+fn a_key_that_is_said_back_in_a_list_is_not_passed_on() {
+    let (home, server, daemon) = start(ModelServer::config_toml);
+    for body in [json!({"data": KEY}), json!({"data": [{"id": "m", "max_input_tokens": KEY}]})] {
+        server.list_anthropic(200, &body);
+        let said = chorusctl(&home, ["models", "validate"]);
+        assert!(said.stdout.contains("the list of anthropic cannot be read"), "{}", said.stdout);
+        assert!(said.stdout.contains("[redacted]") && !said.stdout.contains(KEY), "{}", said.stdout);
+    }
+    let file = fs::read_to_string(home.path.join(models::FILE)).expect("what was found");
+    assert!(!file.contains(KEY) && !daemon.log().contains(KEY));
+}
+
+#[test]
 fn an_earlier_discovery_is_remembered_but_decides_nothing() {
     let (home, server, daemon) = start(ModelServer::config_toml);
     daemon.kill9();
@@ -149,7 +162,13 @@ fn servers_of_this_machine_are_found_where_they_are_looked_for() {
             .map(|(name, base_url)| chorusd::llm::Local { name: name.into(), base_url })
             .into()
     };
-    let bent = |url| Models::new(&config, folder.path()).bent(places(url), Policy::default(), Arc::new(|| 0.0));
+    let bent = |url| {
+        Models::new(&config, folder.path(), chorusd::clock::Clock::system()).bent(
+            places(url),
+            Policy::default(),
+            Arc::new(|| 0.0),
+        )
+    };
     let models = bent(format!("{}/v1", server.url()));
     let found = runtime.block_on(models.discover());
     assert_eq!(found.providers.len(), 1);

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use chorus_tests::model_server::{Answer, KEY, Step};
+use chorus_tests::Hands;
+use chorus_tests::model_server::{Answer, KEY, ModelServer, Step};
 use chorusd::llm::{Class, Output};
 use serde_json::json;
 
@@ -120,6 +121,23 @@ fn retry_after_is_obeyed_in_every_form_and_not_for_ever() {
 }
 
 #[test]
+fn a_date_to_wait_for_is_one_of_the_daemons_clock() {
+    let hands = Hands::at("2001-02-03T04:05:06Z".parse().expect("a time"));
+    let server = ModelServer::start();
+    let config = server.config_toml();
+    let rig = Rig::by(server, &config, hands.clock());
+    for (date, waits) in [("Sat, 03 Feb 2001 04:05:07 GMT", true), ("Sat, 03 Feb 2001 04:05:05 GMT", false)] {
+        let refusal = Answer::error(429, &body("rate_limit_error", "slow")).header("retry-after", date);
+        rig.server.anthropic().answer(refusal);
+        rig.server.anthropic().say(["ok"]);
+        let called = rig.ask(CLAUDE);
+        let due = Duration::from_secs(u64::from(waits));
+        assert!(matches!(called.outputs[0], Output::Retry { wait, .. } if wait == due), "{:?}", called.outputs);
+        called.reply();
+    }
+}
+
+#[test]
 fn nothing_is_tried_again_once_a_part_was_handed_out() {
     let rig = Rig::new();
     for answer in [
@@ -192,10 +210,7 @@ fn a_key_that_a_server_says_back_is_not_passed_on() {
 
 #[test]
 fn a_server_that_is_not_there_says_so() {
-    let rig = Rig::on(
-        chorus_tests::model_server::ModelServer::start(),
-        "[providers.gone]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:1\"\n",
-    );
+    let rig = Rig::on(ModelServer::start(), "[providers.gone]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:1\"\n");
     let error = rig.ask("gone/x").error();
     assert_eq!(error.class, Class::Network);
     assert!(error.message.contains("cannot reach gone (http://127.0.0.1:1): Connection refused"), "{error}");

@@ -164,3 +164,28 @@ fn a_connection_is_used_again_after_an_answer() {
     let connections: std::collections::BTreeSet<_> = rig.server.requests().iter().map(|r| r.connection).collect();
     assert!(connections.len() < 20, "every call made a connection of its own");
 }
+
+#[test]
+fn a_flood_of_pings_is_no_answer() {
+    stalls(&Answer::text(["a"]).step(Step::Pings(Duration::ZERO)), IDLE, "idle_timeout");
+}
+
+#[test]
+fn an_answer_without_end_is_cut_and_what_came_is_kept() {
+    let rig = Rig::new();
+    let piece = "x".repeat(1 << 20);
+    let text = (0..40).fold(Answer::empty(), |answer, _| answer.then(&piece));
+    let thinking = (0..40).fold(Answer::empty(), |answer, _| answer.step(Step::Thinking(piece.clone())));
+    let params = Answer::empty().call_text("c1", "view", &format!("{{\"path\": \"{}\"}}", piece.repeat(13)));
+    for (answer, kept) in [(text, 12..14), (thinking, 0..1), (params, 0..1)] {
+        for model in BOTH {
+            for script in [rig.server.anthropic(), rig.server.openai()] {
+                script.always(answer.clone());
+            }
+            let error = rig.ask(model).error();
+            assert_eq!(error.class, Class::Malformed, "{model}: {error}");
+            assert!(error.message.contains("more than 12 MiB") && error.hint.is_some(), "{error}");
+            assert!(kept.contains(&(error.partial.len() >> 20)), "{model}: {}", error.partial.len());
+        }
+    }
+}

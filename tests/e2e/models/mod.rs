@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use chorus_proto::{Message, NewMessage, Role};
 use chorus_tests::model_server::ModelServer;
+use chorusd::clock::Clock;
 use chorusd::config;
 use chorusd::llm::retry::Policy;
 use chorusd::llm::{CallError, Models, Output, Reply, Request, Target};
@@ -55,12 +56,17 @@ impl Rig {
 
     /// With a configuration of its own.
     fn on(server: ModelServer, config: &str) -> Self {
+        Self::by(server, config, Clock::system())
+    }
+
+    /// The same with dates by another clock.
+    fn by(server: ModelServer, config: &str, clock: Clock) -> Self {
         let home = tempfile::tempdir().expect("a home");
         let file = home.path().join("config.toml");
         std::fs::write(&file, config).expect("config.toml");
         let config = config::load(&file, |_| None).expect("a configuration");
         // No waits between tries but those that the server asks for.
-        let models = Models::new(&config, home.path()).bent(Vec::new(), Policy::default(), Arc::new(|| 0.0));
+        let models = Models::new(&config, home.path(), clock).bent(Vec::new(), Policy::default(), Arc::new(|| 0.0));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         Self { server, models: Arc::new(models), runtime: runtime.expect("a runtime"), _home: home }
     }

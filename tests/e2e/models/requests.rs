@@ -202,6 +202,21 @@ fn thinking_goes_back_to_its_own_provider_as_it_came_and_to_no_other() {
     assert!(!sent(&rig, CLAUDE, &foreign).text.contains("Let me see."));
 }
 
+/// An answer that was cut while the model thought: the API takes none that ends with thinking.
+#[test]
+fn an_answer_that_is_nothing_but_thinking_is_not_sent_back() {
+    let rig = Rig::new();
+    rig.server.anthropic().answer(Answer::empty().thinking("Let me see.", "c2lnbmVk").stop("max_tokens"));
+    let reply = rig.ask(CLAUDE).reply();
+    assert!(reply.provider.is_some());
+    let thought = Message { provider: reply.provider, ..assistant("", Vec::new()) };
+    let request =
+        Request { messages: vec![user("Hello?"), thought, user("And?")], max_tokens: 10, ..Request::default() };
+    let body = sent(&rig, CLAUDE, &request).body;
+    let texts = [json!({"type": "text", "text": "Hello?"}), json!({"type": "text", "text": "And?"})];
+    assert_eq!(body["messages"], json!([{"role": "user", "content": texts}]));
+}
+
 #[test]
 fn empty_things_are_left_out() {
     let rig = Rig::new();

@@ -4,6 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use chorus_tests::model_server::ModelServer;
+use chorusd::clock::Clock;
 use chorusd::config;
 use chorusd::llm::retry::Policy;
 use chorusd::llm::{Local, Models};
@@ -30,7 +31,7 @@ fn found(server: &ModelServer, configured: bool) -> Vec<(String, Option<u64>)> {
     fs::write(&file, text).expect("config.toml");
     let config = config::load(&file, |_| None).expect("a configuration");
     let places = if configured { Vec::new() } else { vec![Local { name: "here".into(), base_url }] };
-    let models = Models::new(&config, folder.path()).bent(places, Policy::default(), Arc::new(|| 0.0));
+    let models = Models::new(&config, folder.path(), Clock::system()).bent(places, Policy::default(), Arc::new(|| 0.0));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let found = runtime.block_on(models.discover());
     let [provider] = &found.providers[..] else { panic!("{found:?}") };

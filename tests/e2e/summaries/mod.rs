@@ -2,6 +2,7 @@
 
 mod answers;
 mod later;
+mod many;
 mod meanwhile;
 mod notice;
 mod waiting;

@@ -9,13 +9,15 @@ struct Rule {
 }
 
 /// A front door translates; ops act; the store keeps; the core of an agent is pure.
-const RULES: [Rule; 20] = [
+const RULES: [Rule; 22] = [
     Rule { path: "proto/src/", never: &["chorusd", "chorusctl", "rusqlite", "clap"] },
     Rule { path: "chorusctl/src/", never: &["chorusd", "tokio", "tokio_util", "rusqlite"] },
     Rule { path: "chorusd/src/agent/event", never: IMPURE },
     Rule { path: "chorusd/src/agent/effect", never: IMPURE },
     Rule { path: "chorusd/src/agent/state", never: IMPURE },
     Rule { path: "chorusd/src/agent/turn", never: IMPURE },
+    Rule { path: "chorusd/src/agent/cut_off", never: IMPURE },
+    Rule { path: "chorusd/src/agent/queue", never: IMPURE },
     Rule { path: "chorusd/src/agent/exclusive", never: IMPURE },
     Rule { path: "chorusd/src/agent/context", never: IMPURE },
     Rule { path: "chorusd/src/agent/window", never: IMPURE },

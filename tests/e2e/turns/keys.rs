@@ -1,7 +1,10 @@
 //! Keys: a message that is sent twice is one.
 
-use chorus_proto::ErrorKind;
-use chorus_proto::methods::send::{Send, SendParams};
+use chorus_proto::methods::agent::{Config, ConfigParams};
+use chorus_proto::methods::models::{ModelsParams, Validate};
+use chorus_proto::methods::send::{Progress, Said, Send, SendParams};
+use chorus_proto::{CallError, ErrorKind};
+use chorus_tests::DEADLINE;
 use chorus_tests::chat::kind_of;
 use chorus_tests::model_server::Answer;
 
@@ -54,4 +57,48 @@ fn a_turn_that_was_cut_off_is_not_run_again_by_its_key() {
     assert!(cut.join().expect("a client").is_err());
     assert_eq!(kind_of(rig.client().call::<Send>(&keyed("Do it."))), ErrorKind::Interrupted);
     assert_eq!((rig.server.requests().len(), record(&mut rig.client()).len()), (1, 1));
+}
+
+#[test]
+fn an_answer_that_was_given_is_given_again_where_no_turn_could_begin_any_more() {
+    let rig = Rig::new();
+    let mut client = rig.client();
+    let set =
+        |key: &str, value: &str| ConfigParams { name: "a".into(), key: Some(key.into()), value: Some(value.into()) };
+    rig.answer(Answer::text(["Once."]).usage(12, 3));
+    let first = client.call::<Send>(&keyed("Do it.")).expect("a turn");
+    client.call::<Config>(&set("daily_token_limit", "10")).expect("a cap");
+    assert_eq!(client.call::<Send>(&keyed("Do it.")).expect("the first answer").turn_id, first.turn_id);
+    client.call::<Config>(&set("model", "local/large")).expect("another model");
+    rig.server.list_openai(200, &serde_json::json!({"object": "list", "data": []}));
+    client.call::<Validate>(&ModelsParams {}).expect("models.validate");
+    assert_eq!(client.call::<Send>(&keyed("Do it.")).expect("the first answer").turn_id, first.turn_id);
+    assert_eq!(kind_of(client.call::<Send>(&params("More."))), ErrorKind::ModelUnavailable);
+}
+
+#[test]
+fn who_comes_in_the_middle_of_an_answer_is_given_it_whole() {
+    let rig = Rig::new();
+    rig.answer(Answer::text(["On"]).gate("go").then("ce."));
+    let streamed = |text: &'static str| {
+        let (mut client, params) = (rig.client(), SendParams { stream: true, ..keyed(text) });
+        let (say, said) = std::sync::mpsc::sync_channel(64);
+        let sending = std::thread::spawn(move || {
+            let mut heard = |progress: &serde_json::value::RawValue| -> Result<(), CallError> {
+                let _ = say.send(serde_json::from_str::<Progress>(progress.get())?.said);
+                Ok(())
+            };
+            client.call_streaming("send", &params, &mut heard).map(drop)
+        });
+        (said, sending)
+    };
+    let (said, first) = streamed("Do it.");
+    let Said::Started { turn_id } = said.recv_timeout(DEADLINE).expect("a beginning") else { panic!("no beginning") };
+    rig.server.reached("go");
+    let (said, second) = streamed("Do it.");
+    assert_eq!(said.recv_timeout(DEADLINE), Ok(Said::Started { turn_id }), "so that it can be cancelled");
+    rig.server.open("go");
+    first.join().expect("a client").expect("a turn");
+    second.join().expect("a client").expect("a turn");
+    assert_eq!(said.iter().collect::<Vec<_>>(), [], "half an answer is none");
 }

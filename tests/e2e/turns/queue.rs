@@ -1,10 +1,13 @@
 //! Messages that arrive during a turn.
 
-use chorus_proto::methods::send::{Cancel, CancelParams};
+use chorus_proto::methods::agent::{Config, ConfigParams, Destroy, DestroyParams};
+use chorus_proto::methods::send::{Cancel, CancelParams, Progress, Said, SendParams};
+use chorus_proto::{CallError, ErrorKind, EventType};
+use chorus_tests::chat::kind_of;
 use chorus_tests::model_server::Answer;
 use chorus_tests::{DEADLINE, wait_until};
 
-use super::{Rig, record};
+use super::{Rig, params, record};
 
 #[test]
 fn each_has_its_own_turn_in_the_order_of_arrival() {
@@ -46,4 +49,58 @@ fn one_that_waits_goes_on_when_the_one_before_it_is_cancelled() {
     assert!(ended.is_some() && first.join().expect("the client").is_err());
     assert_eq!(second.join().expect("the client").expect("a turn").reply, "Second.");
     wait_until("both messages", DEADLINE, || (record(&mut client).len() == 3).then_some(()));
+}
+
+/// A message beside the test, and what is told of it: its turn as soon as it waits.
+fn waiting(rig: &Rig, text: &str) -> (uuid::Uuid, std::thread::JoinHandle<ErrorKind>) {
+    let (mut client, params) = (rig.client(), SendParams { stream: true, ..params(text) });
+    let (say, said) = std::sync::mpsc::sync_channel(64);
+    let sending = std::thread::spawn(move || {
+        let mut heard = |progress: &serde_json::value::RawValue| -> Result<(), CallError> {
+            let progress: Progress = serde_json::from_str(progress.get())?;
+            if let Said::Queued { turn_id: Some(turn), .. } = progress.said {
+                let _ = say.send(turn);
+            }
+            Ok(())
+        };
+        kind_of(client.call_streaming("send", &params, &mut heard))
+    });
+    (said.recv_timeout(DEADLINE).expect("it waits"), sending)
+}
+
+#[test]
+fn one_that_waits_is_taken_back_by_its_id_and_leaves_nothing() {
+    let rig = Rig::new();
+    rig.answer(Answer::text(["Whole."]).gate("go"));
+    let first = rig.send_beside("one");
+    rig.server.reached("go");
+    let (turn, second) = waiting(&rig, "two");
+    let mut client = rig.client();
+    let cancel = CancelParams { agent: Some("a".into()), turn_id: Some(turn) };
+    assert_eq!(client.call::<Cancel>(&cancel).expect("send.cancel").turn_id, Some(turn));
+    assert_eq!(second.join().expect("the client"), ErrorKind::Interrupted);
+    assert_eq!(client.call::<Cancel>(&cancel).expect("send.cancel").turn_id, None, "it is gone");
+    rig.server.open("go");
+    first.join().expect("the client").expect("a turn");
+    assert_eq!(record(&mut client).len(), 2);
+    assert_eq!(rig.server.requests().len(), 1);
+}
+
+#[test]
+fn an_agent_that_is_destroyed_says_so_to_whoever_waits() {
+    let rig = Rig::new();
+    rig.answer(Answer::text(["Half"]).gate("never"));
+    let first = rig.send_beside("one");
+    rig.server.reached("never");
+    let (_, second) = waiting(&rig, "two");
+    let mut client = rig.client();
+    let rename = ConfigParams { name: "a".into(), key: Some("name".into()), value: Some("b".into()) };
+    assert_eq!(kind_of(client.call::<Config>(&rename)), ErrorKind::Busy, "its place stays in a turn");
+    let params = DestroyParams { name: "a".into(), ..Default::default() };
+    let saved = client.call::<Destroy>(&params).expect("destroyed").saved.expect("a session");
+    assert_eq!(saved.header.message_count, 2);
+    assert_eq!(kind_of(first.join().expect("the client")), ErrorKind::Interrupted);
+    assert_eq!(second.join().expect("the client"), ErrorKind::AgentNotFound);
+    let told = &rig.wait_for(EventType::TurnInterrupted, 1)[0].data;
+    assert_eq!(told["reason"], "the agent was destroyed in the middle of the turn");
 }

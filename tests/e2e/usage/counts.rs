@@ -128,3 +128,23 @@ fn nothing_is_nothing() {
     assert_eq!((said.status, &*said.stdout), (0, ""));
     assert!(said.stderr.contains("no model was called"), "{}", said.stderr);
 }
+
+#[test]
+fn what_no_call_can_have_used_breaks_no_account() {
+    let (home, server) = (home(), ModelServer::start());
+    let daemon = Daemon::start_with(&home, &server.config_toml());
+    let mut client = daemon.client();
+    for agent in ["a", "b"] {
+        client.init(agent);
+    }
+    for _ in 0..2 {
+        server.anthropic().answer(summary().usage(u64::MAX, u64::MAX).cached(0, 0));
+        assert!(summarised(&mut client, "a"));
+    }
+    drop(daemon);
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    server.anthropic().answer(summary());
+    assert!(summarised(&mut client, "b"), "what is counted can be read, and others may call");
+    assert_eq!(used(&mut client, Some("a"), None).total.calls, 2);
+}

@@ -132,7 +132,9 @@ impl Out<'_> {
             Step::Stall => self.wait(None, |_| false),
             Step::Pings(every) => loop {
                 self.wait(Some(*every), |_| false)?;
-                self.write(speak.step(&Step::Ping).as_bytes())?;
+                // Without a wait in between, this is where it is seen that nobody is there.
+                self.write(speak.step(&Step::Ping).as_bytes())
+                    .inspect_err(|_| self.shared.change(|state| state.hung_up += 1))?;
             },
             Step::Pause(time) => self.wait(Some(*time), |_| false),
             Step::Pace(every) => {

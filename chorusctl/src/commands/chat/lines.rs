@@ -3,7 +3,6 @@
 use std::io::{self, BufRead as _, Read as _};
 
 use chorus_proto::frame::MAX_FRAME;
-use chorus_proto::methods::send::SendParams;
 
 use crate::app::App;
 use crate::commands::given;
@@ -36,9 +35,9 @@ pub fn run(app: &mut App, interrupts: &Interrupts, thinking: bool) -> Result<(),
         if text.trim().is_empty() {
             continue;
         }
-        let params = SendParams { agent: app.agent(), text: text.to_owned(), stream: true, ..SendParams::default() };
-        if turn::run(app, interrupts, &params, how)? == Ended::Cancelled {
-            return Err(Failure::failed(turn::CANCELLED));
+        let params = turn::keyed(app.agent(), text.to_owned());
+        if let Ended::Cancelled(wanted) = turn::run(app, interrupts, &params, how)? {
+            return Err(Failure::failed(wanted.as_str()));
         }
     }
 }

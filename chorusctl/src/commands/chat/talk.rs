@@ -11,7 +11,8 @@ use crate::commands::send::cancel::Interrupts;
 use crate::commands::send::turn::{self, Ended, How};
 use crate::error::Failure;
 
-const GONE: &str = "what it had acknowledged is kept; go on, the next message connects again";
+const GONE: &str =
+    "the next message connects again; the same one waits for its reply, or gives it, and is not sent twice";
 
 /// Talks until the person leaves.
 ///
@@ -20,7 +21,7 @@ const GONE: &str = "what it had acknowledged is kept; go on, the next message co
 pub fn run(app: &mut App, interrupts: &Interrupts, opened: Opened, thinking: bool) -> Result<(), Failure> {
     let socket = app.places()?.socket.clone();
     let mut editor = Editor::new(&opened.agent, socket, app.notes)?;
-    let mut talk = Talk { since: opened.since, how: How { stream: true, thinking, gone: GONE } };
+    let mut talk = Talk { since: opened.since, how: How { stream: true, thinking, gone: GONE }, unanswered: None };
     loop {
         let done = match interrupts.prompting(|| editor.next())? {
             Typed::Ended => return Ok(()),
@@ -47,16 +48,20 @@ struct Talk {
     /// When the context that was gone on with began.
     since: Option<Timestamp>,
     how: How,
+    /// The message whose connection broke before its reply came: whether it arrived nobody knows.
+    unanswered: Option<SendParams>,
 }
 
 impl Talk {
     fn turn(&mut self, app: &mut App, interrupts: &Interrupts, text: String) -> Result<(), Failure> {
         self.look(app)?;
-        let params = SendParams { agent: app.agent(), text, stream: true, ..SendParams::default() };
+        let before = self.unanswered.take().filter(|before| before.text == text);
+        let params = before.unwrap_or_else(|| turn::keyed(app.agent(), text));
         let ended = turn::run(app, interrupts, &params, self.how);
-        if matches!(ended, Ok(Ended::Cancelled)) {
-            app.notes.line(turn::CANCELLED);
+        if let Ok(Ended::Cancelled(wanted)) = ended {
+            app.notes.line(wanted.as_str());
         }
+        self.unanswered = (!app.is_connected()).then_some(params);
         self.keep_up(app);
         ended?;
         app.out.text("\n")

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use chorus_proto::methods::models::{Discovery, Model, ModelProvider, ModelsResult};
+use chorus_proto::methods::models::{Discovery, Model, ModelProvider, ModelsResult, Price};
 use clap::Subcommand;
 
 use crate::app::App;
@@ -70,9 +70,7 @@ fn show(app: &mut App, found: &ModelsResult) -> Result<(), Failure> {
         Column::new("ALSO").flexible(),
     ]);
     for model in models {
-        let price = |of: fn(&chorus_proto::methods::models::ModelPrice) -> f64| {
-            model.price.as_ref().map(|price| dollars(of(price))).unwrap_or_default()
-        };
+        let price = |of: fn(&Price) -> f64| model.price.as_ref().map(|price| dollars(of(price))).unwrap_or_default();
         table.row([
             Cell::new(Style::Strong, safe::one_line(&model.name)),
             model.context_length.map(|tokens| tokens.to_string()).unwrap_or_default().into(),

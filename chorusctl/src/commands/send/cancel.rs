@@ -1,4 +1,4 @@
-//! `send.cancel`: Ctrl-C while a turn runs. It goes by a connection of its own, because the other one waits for the reply.
+//! `send.cancel`: Ctrl-C while a turn runs or waits. It goes by a connection of its own, because the other one waits for the reply.
 
 use std::fs;
 use std::io;
@@ -30,12 +30,35 @@ enum Now {
     Warns,
     /// Nothing: the prompt reads it as a key, and a signal from elsewhere must not leave the terminal as the prompt has it.
     Prompting,
-    /// Has the turn cancelled once it begins: before, it has no id.
-    Waiting,
-    WaitingCancelled,
+    /// Has the turn cancelled once its id is known.
+    Asked,
+    AskedCancelled,
+    /// Takes the message of this turn back, which waits for others.
+    Waiting(Uuid),
+    TakenBack,
     /// Cancels this turn.
     Running(Uuid),
     Cancelled,
+}
+
+/// What Ctrl-C made of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// It was cancelled: what came is kept.
+    Cancelled,
+    /// Its message was taken back before it began.
+    TakenBack,
+}
+
+impl Wanted {
+    /// For whoever pressed it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Cancelled => "the turn was cancelled; what came is kept",
+            Self::TakenBack => "the message was taken back before its turn came; nothing of it is kept",
+        }
+    }
 }
 
 /// Whether whoever started this wants Ctrl-C not to reach it, as a shell does for `chorusctl send … &` in a script. Told where
@@ -90,26 +113,40 @@ impl Interrupts {
 
     /// A turn was asked for.
     pub fn asked(&self) {
-        self.shared.set(Now::Waiting);
+        self.shared.set(Now::Asked);
+    }
+
+    /// It waits for others.
+    pub fn waits(&self, turn: Uuid) {
+        self.known(turn, Now::Waiting(turn), Now::TakenBack);
     }
 
     /// It begins.
     pub fn started(&self, turn: Uuid) {
+        self.known(turn, Now::Running(turn), Now::Cancelled);
+    }
+
+    fn known(&self, turn: Uuid, then: Now, cancelled: Now) {
         let mut now = self.shared.now();
         match *now {
-            Now::WaitingCancelled => {
-                *now = Now::Cancelled;
+            Now::AskedCancelled => {
+                *now = cancelled;
                 Shared::cancel(&self.shared, turn);
             }
-            Now::Waiting => *now = Now::Running(turn),
+            Now::Asked | Now::Waiting(_) => *now = then,
+            // It began before it could be taken back.
+            Now::TakenBack => *now = cancelled,
             _ => {}
         }
     }
 
-    /// It has ended; whether somebody wanted it cancelled here.
-    pub fn ended(&self) -> bool {
-        let before = std::mem::replace(&mut *self.shared.now(), self.resting);
-        matches!(before, Now::Cancelled | Now::WaitingCancelled)
+    /// It has ended; how, if somebody wanted it to end here.
+    pub fn ended(&self) -> Option<Wanted> {
+        match std::mem::replace(&mut *self.shared.now(), self.resting) {
+            Now::Cancelled | Now::AskedCancelled => Some(Wanted::Cancelled),
+            Now::TakenBack => Some(Wanted::TakenBack),
+            _ => None,
+        }
     }
 
     /// Carries `read` out, during which Ctrl-C is a key.
@@ -138,15 +175,19 @@ impl Shared {
                 *now = Now::Leaves;
                 self.notes.line("\nCtrl-C again leaves");
             }
-            Now::Waiting => {
-                *now = Now::WaitingCancelled;
+            Now::Asked => {
+                *now = Now::AskedCancelled;
                 self.notes.line("\nit is cancelled when its turn comes; Ctrl-C again leaves it waiting");
+            }
+            Now::Waiting(turn) => {
+                *now = Now::TakenBack;
+                Self::cancel(self, turn);
             }
             Now::Running(turn) => {
                 *now = Now::Cancelled;
                 Self::cancel(self, turn);
             }
-            Now::Leaves | Now::WaitingCancelled | Now::Cancelled => {
+            Now::Leaves | Now::AskedCancelled | Now::TakenBack | Now::Cancelled => {
                 let _ = emulate_default_handler(SIGINT);
             }
         }
@@ -155,13 +196,15 @@ impl Shared {
     /// In a thread of its own: a daemon that hangs must not keep the next Ctrl-C from being heard.
     fn cancel(self: &Arc<Self>, turn: Uuid) {
         let shared = self.clone();
-        thread::spawn(move || {
-            if let Err(error) = shared.ask(turn) {
-                let what = Failure::from(error);
-                shared.notes.line("\nthe turn could not be cancelled; Ctrl-C again leaves it running");
-                what.tell(shared.notes);
-            }
-        });
+        let notes = self.notes;
+        let failed = move |what: Failure| {
+            notes.line("\nthe turn could not be cancelled; Ctrl-C again leaves it running");
+            what.tell(notes);
+        };
+        let asking = move || shared.ask(turn).unwrap_or_else(|error| failed(error.into()));
+        if let Err(error) = thread::Builder::new().name("cancel".into()).spawn(asking) {
+            failed(Failure::failed(format!("no thread for it: {}", plain(&error))));
+        }
     }
 
     fn ask(&self, turn: Uuid) -> Result<(), CallError> {

@@ -18,11 +18,11 @@ use turn::{Ended, How};
 
 /// Send a message to an agent's model, and print the reply as it comes
 ///
-/// The message is TEXT, or what standard input holds, exactly as it comes. The model answers, and calls tools until it
-/// has nothing more to ask. Its text goes to standard output, everything else to standard error; with --json the
+/// The message is TEXT, or what standard input holds, without the line end that is its last character. The model answers, and
+/// calls tools until it has nothing more to ask. Its text goes to standard output, everything else to standard error; with --json the
 /// result alone is printed, with --format jsonl one line a piece and the result last.
 ///
-/// Ctrl-C cancels the turn: what came is kept. A second one leaves at once. A turn does not need chorusctl: where it
+/// Ctrl-C cancels the turn: what came is kept. While it waits for others its message is taken back. A second one leaves at once. A turn does not need chorusctl: where it
 /// ends otherwise the turn goes on, and `chorusctl context show` has the reply.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -50,7 +50,7 @@ pub struct Args {
 pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     let text = match given::argument(args.text, "send", "send")? {
         Some(text) => text,
-        None => given::standard_input()?,
+        None => given::without_last_line_end(given::standard_input()?),
     };
     if text.trim().is_empty() {
         return Err(Failure::usage("the message is empty").hint("chorusctl send TEXT, or pipe it in"));
@@ -64,6 +64,6 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     let how = How { stream: !args.no_stream, thinking: args.thinking, gone: turn::LOOK_AGAIN };
     match turn::run(app, &interrupts, &params, how)? {
         Ended::Answered => Ok(()),
-        Ended::Cancelled => Err(Failure::failed(turn::CANCELLED)),
+        Ended::Cancelled(wanted) => Err(Failure::failed(wanted.as_str())),
     }
 }

@@ -63,7 +63,7 @@ impl Speech {
                 self.note(out, Style::Tool, &format!("✗ {} failed", safe::one_line(name)))
             }
             Said::Note(text) => self.note(out, Style::Faint, &safe::one_line(text)),
-            Said::Queued { before } if *before > 0 => {
+            Said::Queued { before, .. } if *before > 0 => {
                 self.note(out, Style::Faint, &format!("queued: {} before it", count(*before, "turn")))
             }
             _ => Ok(()),

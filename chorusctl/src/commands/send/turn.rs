@@ -5,15 +5,14 @@ use std::io::ErrorKind::{BrokenPipe, ConnectionReset, TimedOut, UnexpectedEof, W
 use chorus_proto::methods::send::{Progress, Said, Send, SendParams, SendResult};
 use chorus_proto::{CallError, ErrorKind};
 use serde_json::value::{RawValue, to_raw_value};
+use uuid::Uuid;
 
-use super::cancel::Interrupts;
+use super::cancel::{Interrupts, Wanted};
 use super::speech::Speech;
 use crate::app::{App, Unanswered, read};
 use crate::error::Failure;
 use crate::ui::out::Format;
 
-/// What to say of a turn that was cancelled here.
-pub const CANCELLED: &str = "the turn was cancelled; what came is kept";
 /// What to do about a daemon that went away.
 pub const LOOK_AGAIN: &str =
     "what it had acknowledged is kept: chorusctl context show; chorusctl daemon logs may say why";
@@ -33,7 +32,13 @@ pub struct How {
 pub enum Ended {
     Answered,
     /// By Ctrl-C.
-    Cancelled,
+    Cancelled(Wanted),
+}
+
+/// A message of a conversation, streamed, under a key of its own: sent twice, it is one.
+#[must_use]
+pub fn keyed(agent: Option<String>, text: String) -> SendParams {
+    SendParams { agent, text, key: Some(Uuid::new_v4().to_string()), stream: true, ..SendParams::default() }
 }
 
 /// Has one turn, and shows it.
@@ -48,8 +53,10 @@ pub fn run(app: &mut App, interrupts: &Interrupts, params: &SendParams, how: How
     let answer = app.call_streaming::<Send>(params, &mut |out, said| {
         // What a newer daemon may say beside is passed over.
         let Ok(Progress { said, .. }) = serde_json::from_str(said.get()) else { return Ok(()) };
-        if let Said::Started { turn_id } = said {
-            interrupts.started(turn_id);
+        match said {
+            Said::Started { turn_id } => interrupts.started(turn_id),
+            Said::Queued { turn_id: Some(turn_id), .. } => interrupts.waits(turn_id),
+            _ => {}
         }
         if format == Format::Jsonl && how.stream {
             out.json_line(&piece(&said)?)?;
@@ -57,7 +64,7 @@ pub fn run(app: &mut App, interrupts: &Interrupts, params: &SendParams, how: How
         }
         speech.hear(out, &said)
     });
-    let cancelled = interrupts.ended();
+    let wanted = interrupts.ended();
     match answer {
         Ok(raw) if text => {
             let result: SendResult = read(&raw)?;
@@ -71,10 +78,9 @@ pub fn run(app: &mut App, interrupts: &Interrupts, params: &SendParams, how: How
         Err(Unanswered::Unshown(failure)) => return Err(failure),
         Err(Unanswered::Call(error)) => {
             speech.break_off(&mut app.out)?;
-            return if cancelled && is_interrupted(&error) {
-                Ok(Ended::Cancelled)
-            } else {
-                Err(failed(error, how.gone))
+            return match wanted.filter(|_| is_interrupted(&error)) {
+                Some(wanted) => Ok(Ended::Cancelled(wanted)),
+                None => Err(failed(error, how.gone)),
             };
         }
     }

@@ -353,7 +353,7 @@ fn a_reference_is_written_out_only_for_its_session() {
 #[test]
 fn a_held_agent_takes_nothing_until_it_is_let_go() {
     let mut bench = Bench::new();
-    assert!(matches!(reply(bench.ask(Verb::Hold)), Ok(Reply::Held)));
+    assert!(matches!(reply(bench.ask(Verb::Hold { goes: false })), Ok(Reply::Held)));
     assert!(!bench.state.accepts() && !bench.state.is_empty());
     assert!(bench.handle(Event::Released).is_empty());
     assert!(bench.state.accepts() && bench.state.is_empty());

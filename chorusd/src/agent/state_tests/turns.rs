@@ -1,7 +1,8 @@
 //! Turns: what comes late is dropped, and whatever order things come in, each call has its result behind it.
 
 use chorus_proto::methods::context::AppendResult;
-use chorus_proto::{ErrorKind, Message, NewMessage, Role, ToolCall, Usage};
+use chorus_proto::methods::send::Said;
+use chorus_proto::{ErrorKind, Message, NewMessage, Role, ToolCall, Trigger, Usage};
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 use uuid::Uuid;
@@ -54,6 +55,10 @@ fn result(id: &str) -> Event {
 
 fn kept() -> Event {
     Event::Appended(Ok(Journalled::Now(AppendResult { appended: 1, messages: 1 })))
+}
+
+fn closed(turn: Uuid) -> Event {
+    Event::TurnClosed { turn, moment: MOMENT, result: Ok(()) }
 }
 
 impl Bench {
@@ -157,7 +162,7 @@ fn a_cancelled_turn_keeps_what_came_and_runs_no_tool() {
     assert_eq!(names(&bench.handle(kept())), ["no tool"]);
     bench.handle(result("a"));
     assert_eq!(names(&bench.handle(kept())), ["close"]);
-    assert_eq!(names(&bench.handle(Event::TurnClosed(Ok(())))), ["error"]);
+    assert_eq!(names(&bench.handle(closed(T1))), ["error"]);
     // Another turn's number ends nothing.
     let mut bench = Bench::asking();
     assert!(matches!(reply(bench.ask(Verb::Cancel(Some(T2)))), Ok(Reply::Cancelled(None))));
@@ -205,6 +210,139 @@ fn a_journal_that_fails_ends_the_turn_and_leaves_no_trace_in_memory() {
 fn an_idle_timer_does_nothing_in_a_turn() {
     let mut bench = Bench::asking();
     let due = bench.state.context().unwrap().deadline.unwrap().due;
-    assert!(matches!(reply(bench.ask(Verb::Idle { due })), Ok(Reply::PutAway(None))));
+    assert!(matches!(reply(bench.ask(Verb::Idle { due })), Ok(Reply::InTurn)));
     assert!(bench.state.in_turn());
+}
+
+/// What is told of a turn to one who waits for it.
+fn said_to(effects: &[Effect], request: u64) -> Vec<Said> {
+    let of = |effect: &Effect| match effect {
+        Effect::Say(to, said) if *to == request => Some(said.clone()),
+        _ => None,
+    };
+    effects.iter().filter_map(of).collect()
+}
+
+#[test]
+fn who_waits_knows_the_turn_and_takes_it_back_without_a_trace() {
+    let mut bench = Bench::asking();
+    let waits = |before| [Said::Queued { before, turn_id: Some(T2) }];
+    assert_eq!(said_to(&bench.send(T2, Some("k")), 2), waits(1));
+    assert_eq!(said_to(&bench.send(Uuid::from_u128(9), Some("k")), 3), waits(1), "the same message");
+    let effects = bench.ask(Verb::Cancel(Some(T2)));
+    assert_eq!(replied_to(&effects), [2, 3, 4]);
+    assert!(matches!(&effects[0], Effect::Reply(_, Err(failure)) if failure.message.contains("taken back")));
+    assert!(matches!(effects.last(), Some(Effect::Reply(4, Ok(Reply::Cancelled(Some(T2)))))));
+    assert!(bench.state.in_turn(), "the one that runs goes on");
+    bench.handle(said("done", &[]));
+    assert_eq!(names(&bench.handle(kept())), ["ok"]);
+    assert_eq!(bench.texts(), ["go", "done"]);
+}
+
+#[test]
+fn who_comes_with_the_key_of_a_turn_that_runs_knows_it_and_hears_whole_answers() {
+    let joins = |effects: &[Effect]| effects.iter().filter(|effect| matches!(effect, Effect::Join(_))).count();
+    let mut bench = Bench::new();
+    bench.send(T1, Some("k"));
+    let effects = bench.send(T2, Some("k"));
+    assert_eq!((said_to(&effects, 2).len(), joins(&effects)), (0, 1), "it hears of the beginning with all others");
+    bench.handle(kept());
+    let effects = bench.send(T2, Some("k"));
+    assert_eq!((said_to(&effects, 3), joins(&effects)), (vec![Said::Started { turn_id: T1 }], 0));
+    bench.handle(said("look", &["a"]));
+    bench.handle(kept());
+    bench.handle(result("a"));
+    assert_eq!(joins(&bench.handle(kept())), 1, "from the next answer on");
+}
+
+#[test]
+fn what_belongs_to_a_turn_that_is_over_changes_nothing_in_the_next() {
+    let mut bench = Bench::asking();
+    bench.send(T2, None);
+    bench.handle(said("look", &["a", "b"]));
+    bench.handle(kept());
+    bench.handle(result("a"));
+    bench.handle(result("b"));
+    // The disk is full for the first result, and not any more for the second.
+    let failed = Event::Appended(Err(Failure::disk_full()));
+    assert_eq!(names(&bench.handle(failed)), ["error", "open"]);
+    assert!(names(&bench.handle(kept())).is_empty(), "the message of the next turn is not durable yet");
+    assert!(names(&bench.handle(closed(T1))).is_empty());
+    assert_eq!(names(&bench.handle(kept())), ["call"]);
+}
+
+/// The one failure among the effects.
+fn failed(effects: &[Effect]) -> Failure {
+    let failure = |effect: &Effect| match effect {
+        Effect::Reply(_, Err(failure)) => Some(failure.clone()),
+        _ => None,
+    };
+    effects.iter().find_map(failure).unwrap()
+}
+
+#[test]
+fn what_ends_a_turn_and_those_that_wait_says_why() {
+    let put_away = |trigger| Verb::PutAway { trigger, end: false };
+    for (verb, middle, before) in [
+        (put_away(Trigger::Shutdown), "daemon was stopped", (ErrorKind::Stopping, "daemon is stopping")),
+        (put_away(Trigger::Destroy), "agent was destroyed", (ErrorKind::AgentNotFound, "agent was destroyed")),
+        (Verb::Hold { goes: true }, "agent was destroyed", (ErrorKind::AgentNotFound, "agent was destroyed")),
+    ] {
+        let mut bench = Bench::asking();
+        bench.send(T2, None);
+        let effects = bench.ask(verb);
+        assert_eq!(names(&effects), ["stop", "error"]);
+        let waited = failed(&effects);
+        assert!((waited.kind, waited.message.contains(before.1)) == (before.0, true), "{waited:?}");
+        bench.handle(cut(Some("half")));
+        let ran = failed(&bench.handle(kept()));
+        assert!(ran.kind == ErrorKind::Interrupted && ran.message.contains(middle), "{ran:?}");
+    }
+    // A rename waits for nobody: it would take the place away from under the turn.
+    let mut bench = Bench::asking();
+    assert_eq!(reply(bench.ask(Verb::Hold { goes: false })).unwrap_err().kind, ErrorKind::Busy);
+    assert!(bench.state.in_turn());
+}
+
+#[test]
+fn a_turn_that_ends_without_a_word_sets_the_timer_too() {
+    let mut bench = Bench::asking();
+    let due = bench.state.context().unwrap().deadline.unwrap().due;
+    bench.handle(cut(None));
+    let effects = bench.handle(closed(T1));
+    let set = effects.iter().any(|effect| matches!(effect, Effect::Deadline { deadline: Some(_), .. }));
+    assert!(set, "{effects:?}");
+    assert!(bench.state.context().unwrap().deadline.unwrap().due > due);
+}
+
+#[test]
+fn an_answer_that_was_heard_in_part_is_not_asked_for_again_in_short() {
+    let mut bench = Bench::asking();
+    let failure = Failure::new(ErrorKind::Interrupted, "too long");
+    let partial = Some(stored(Role::Assistant, "half"));
+    let stopped = Stopped { failure, partial, usage: Usage::default(), too_long: true };
+    let ended = Event::Called { of: (T1, 1), moment: MOMENT, result: Box::new(Err(Box::new(stopped))) };
+    assert_eq!(names(&bench.handle(ended)), ["last"]);
+}
+
+#[test]
+fn counts_that_no_provider_can_mean_are_added_all_the_same() {
+    let mut bench = Bench::asking();
+    for step in 1..3 {
+        let usage = Usage { input_tokens: Some(u64::MAX), ..Usage::default() };
+        let answer = Answer {
+            message: Some(stored(Role::Assistant, "look")),
+            text: String::new(),
+            calls: vec![call("a")],
+            usage,
+            note: None,
+        };
+        bench.handle(Event::Called { of: (T1, step), moment: MOMENT, result: Box::new(Ok(answer)) });
+        bench.handle(kept());
+        let result = stored(Role::ToolResult, "result");
+        bench.handle(Event::ToolEnded { of: (T1, step), moment: MOMENT, call: "a".into(), result, is_error: false });
+        bench.handle(kept());
+    }
+    bench.handle(said_in(T1, 3, "done", &[]));
+    assert_eq!(names(&bench.handle(kept())), ["ok"]);
 }

@@ -5,8 +5,9 @@ mod ask;
 mod left_over;
 mod under_way;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chorus_proto::{EventType, SessionHeader, SummarySource, Trigger};
@@ -30,7 +31,8 @@ use crate::store::{Store, session_files};
 use crate::summary::Answer;
 use crate::usage::Usage;
 
-/// Models that are asked for a summary at once.
+/// Summaries that one provider is asked for at once: whatever falls idle together, the others wait, and hold no transcript while
+/// they do. One that answers slowly keeps those of another from nothing.
 const CALLS: usize = 4;
 
 /// With fewer characters a conversation is its own summary: none is shorter.
@@ -47,7 +49,8 @@ pub struct Summaries {
     /// As in [`crate::ops::Ops`].
     sessions_lock: Arc<RwLock<()>>,
     tasks: TaskTracker,
-    calls: Semaphore,
+    /// For each provider.
+    calls: Mutex<HashMap<String, Arc<Semaphore>>>,
     stop: CancellationToken,
     under_way: Arc<UnderWay>,
 }
@@ -78,7 +81,7 @@ impl Summaries {
             home,
             sessions_lock,
             tasks,
-            calls: Semaphore::new(CALLS),
+            calls: Mutex::default(),
             stop: CancellationToken::new(),
             under_way: Arc::default(),
         })
@@ -140,10 +143,11 @@ impl Summaries {
 
     /// Asks when it is its turn. `None`: the daemon stops, and the next start sees to it.
     async fn ask(&self, session: Uuid, facts: &Facts) -> Option<Outcome> {
+        let calls = self.calls_of(facts);
         let _turn = tokio::select! {
             biased;
             () = self.stop.cancelled() => return None,
-            turn = self.calls.acquire() => turn,
+            turn = calls.acquire() => turn,
         };
         let asked = match self.source(session).await {
             Ok(Some(source)) => Ask { all: self, facts, source: Box::new(source) }.run().await,
@@ -154,6 +158,14 @@ impl Summaries {
             }
         };
         (!matches!(asked, Outcome::Stopped)).then_some(asked)
+    }
+
+    /// The permits of the provider that the agent's model is of.
+    fn calls_of(&self, facts: &Facts) -> Arc<Semaphore> {
+        let target = facts.model.as_deref().and_then(|model| self.models.resolve(model).ok());
+        let provider = target.map(|target| target.provider).unwrap_or_default();
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.entry(provider).or_insert_with(|| Arc::new(Semaphore::new(CALLS))).clone()
     }
 
     /// What a model is to be asked about: `None` where the session is gone, or was changed by hand.

@@ -129,6 +129,9 @@ pub trait Reader: Send {
     /// The text so far.
     fn text(&self) -> &str;
 
+    /// Bytes of what it keeps, about.
+    fn held(&self) -> usize;
+
     /// The tokens that were counted so far.
     fn usage(&self) -> Usage;
 
@@ -188,6 +191,9 @@ pub fn refused(translate: &dyn Translate, to: &To<'_>, status: u16, headers: &He
     };
     Named::of(to).failure(class, Some(status), said.as_deref())
 }
+
+/// What something small costs beside its bytes.
+const SMALL: usize = 64;
 
 /// A header with a secret in it: never shown by anything that prints headers.
 fn secret(text: &str) -> Result<HeaderValue, CallError> {

@@ -153,7 +153,7 @@ async fn rename(ops: &Ops, agent: &Arc<Entry>, name: &str) -> Result<ConfigResul
     }
     // Nothing may be written into the directory while it moves, by the agent or by an import or a tag.
     let _no_writers = ops.sessions_lock.write().await;
-    let held = ops.registry.ask(agent.facts.id, Verb::Hold).await?;
+    let held = ops.registry.ask(agent.facts.id, Verb::Hold { goes: false }).await?;
     let Rewritten { file, before, .. } = rewrite(ops, agent, "name", name.into()).await?;
     let moved = {
         let (from, to) = (from.clone(), to.clone());

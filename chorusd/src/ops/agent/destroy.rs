@@ -67,7 +67,7 @@ async fn take_away(
     }
     // The context is ended only when everything else is done: until then it can be had back.
     let saved = put_away(ops, &facts, false).await?;
-    let _held = ops.registry.ask_leaving(facts.clone(), Verb::Hold).await?;
+    let _held = ops.registry.ask_leaving(facts.clone(), Verb::Hold { goes: true }).await?;
     let from = facts.dir.clone();
     let trashed = if params.keep_files { None } else { Some(trash(ops, &facts).await?) };
     let dir = trashed.as_ref().map_or_else(|| from.clone(), Trashed::content);

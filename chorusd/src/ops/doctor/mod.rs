@@ -5,6 +5,7 @@ mod files;
 mod home;
 mod landlock;
 mod machine;
+mod models;
 
 use chorus_proto::methods::doctor::{Check, DoctorParams, DoctorResult, Verdict};
 
@@ -27,6 +28,7 @@ pub async fn doctor(ops: &Ops, params: DoctorParams) -> Result<DoctorResult> {
     }
     let (home, socket) = (ops.home.clone(), ops.socket.clone());
     checks.extend(blocking(move || Ok([home::permissions(&home), home::space(&home), home::socket(&socket)])).await?);
+    checks.extend(models::checks(ops).await?);
     checks.extend(blocking(|| Ok(machine::checks())).await?);
     Ok(DoctorResult { checks, rebuilt })
 }

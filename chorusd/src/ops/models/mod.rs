@@ -3,9 +3,9 @@
 pub mod list;
 pub mod validate;
 
-use chorus_proto::methods::models::{Discovery, Model, ModelPrice, ModelProvider, ModelsResult};
+use chorus_proto::methods::models::{Discovery, Model, ModelProvider, ModelsResult};
 
-use crate::llm::{Available, Found, ModelInfo, Models, Price, ProviderModels, Target};
+use crate::llm::{Available, Found, ModelInfo, Models, ProviderModels, Target};
 
 /// What was found, as the wire shows it.
 fn shown(models: &Models, available: Available) -> ModelsResult {
@@ -38,12 +38,8 @@ fn model(models: &Models, provider: &str, info: ModelInfo) -> Model {
     let target = Target::new(provider, info.id);
     Model {
         context_length: models.window_of(&target),
-        price: models.price_of(&target).map(price),
+        price: models.price_of(&target),
         name: target.to_string(),
         display_name: info.display_name,
     }
-}
-
-fn price(Price { input, output, cache_read, cache_write }: Price) -> ModelPrice {
-    ModelPrice { input, output, cache_read, cache_write }
 }

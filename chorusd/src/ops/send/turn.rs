@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use chorus_proto::methods::send::{SendParams, SendResult};
-use chorus_proto::{NewMessage, Role, Source, SourceKind};
+use chorus_proto::{Attachment, NewMessage, Role, Source, SourceKind};
 use uuid::Uuid;
 
+use crate::agent::Facts;
 use crate::agent::event::{Reply, Verb};
 use crate::agent::turn::Send;
 use crate::agent::voice::{Ear, Voice};
@@ -26,12 +27,15 @@ pub async fn send(ops: &Ops, params: SendParams, ear: Option<Arc<dyn Ear>>) -> R
     }
     check_key(params.key.as_deref())?;
     let agent = select::agent(ops, params.agent.as_deref()).await?;
-    // Said before anything is kept: without a model nobody would answer.
-    let name = &agent.facts.name;
-    let model = agent.facts.model.as_deref().ok_or_else(|| crate::agent::no_model(name))?;
-    let target = ops.models.resolve(model)?;
-    ops.models.takes(&target, &params.attachments)?;
-    ops.usage.may_call(&agent.facts).await?;
+    let known = match &params.key {
+        Some(key) => ops.store.journal.knows_turn(agent.facts.id, key.clone()).await?,
+        None => false,
+    };
+    // Said before anything is kept: without a model nobody would answer. What was asked before has its answer already, even
+    // where that has used up what a day allows.
+    if !known {
+        may_begin(ops, &agent.facts, &params.attachments).await?;
+    }
     let source = Source { kind: SourceKind::Cli, channel_id: None, message_id: None, format: None };
     let message = NewMessage {
         attachments: params.attachments,
@@ -57,4 +61,12 @@ pub async fn send(ops: &Ops, params: SendParams, ear: Option<Arc<dyn Ear>>) -> R
         Reply::Sent(result) => Ok(*result),
         _ => Err(wrong_reply()),
     }
+}
+
+/// Whether a turn can begin at all.
+async fn may_begin(ops: &Ops, agent: &Facts, attachments: &[Attachment]) -> Result<()> {
+    let model = agent.model.as_deref().ok_or_else(|| crate::agent::no_model(&agent.name))?;
+    let target = ops.models.resolve(model)?;
+    ops.models.takes(&target, attachments)?;
+    ops.usage.may_call(agent).await
 }

@@ -325,6 +325,14 @@ impl Journal {
         self.writer.submit(move |conn| events::forget(conn, session)).await
     }
 
+    /// Whether a turn of an agent was begun with this key.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn knows_turn(&self, agent: Uuid, key: String) -> Result<bool> {
+        self.reader.submit(move |conn| Ok(turn::of_key(conn, agent, &key)?.is_some())).await
+    }
+
     /// Forgets what the keys of an agent's turns were answered; the keys stay known.
     ///
     /// # Errors

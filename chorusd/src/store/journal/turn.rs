@@ -34,6 +34,11 @@ pub struct KnownTurn {
 /// The turn that this mark would begin a second time.
 pub fn known(conn: &Connection, agent: Uuid, mark: Option<&TurnMark>) -> Result<Option<KnownTurn>> {
     let Some(TurnMark::Open { key: Some(key), .. }) = mark else { return Ok(None) };
+    of_key(conn, agent, key)
+}
+
+/// The turn that this key began.
+pub fn of_key(conn: &Connection, agent: Uuid, key: &str) -> Result<Option<KnownTurn>> {
     let known = conn
         .prepare_cached("SELECT turn, answer FROM turn_keys WHERE agent_id = ?1 AND key = ?2")?
         .query_row(params![agent.as_bytes(), key], |row| {

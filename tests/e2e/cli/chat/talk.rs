@@ -115,6 +115,27 @@ fn a_daemon_that_goes_away_is_told_and_the_next_message_connects_again() {
 }
 
 #[test]
+fn what_is_said_again_after_a_connection_that_broke_has_its_key_and_nothing_else_has() {
+    let home = home();
+    let broken = AtomicU64::new(0);
+    let turn = move |asked: Asked<'_>| {
+        let breaks = asked.params["text"] == "one" && broken.fetch_add(1, Ordering::Relaxed) == 0;
+        if breaks { asked.hang_up() } else { echo(asked) }
+    };
+    let calls = daemon(&home, turn, |mut asked| asked.result(context(0, 0, &[])));
+    let mut running = chat(&plain(&home));
+    let shown = say(&mut running, "one\r", PROMPT);
+    assert!(shown.contains("is not sent twice"), "{shown}");
+    for _ in 0..2 {
+        say(&mut running, "one\r", "heard \"one\"");
+    }
+    leave(running);
+    let keys: Vec<_> = calls.of("send").into_iter().map(|params| params["key"].clone()).collect();
+    assert!(keys.iter().all(|key| key.as_str().is_some_and(|key| key.len() == 36)), "{keys:?}");
+    assert!(keys[0] == keys[1] && keys[1] != keys[2], "{keys:?}");
+}
+
+#[test]
 fn a_failure_is_told_and_the_conversation_goes_on() {
     let home = home();
     let turn = |mut asked: Asked<'_>| match asked.params["text"].as_str() {

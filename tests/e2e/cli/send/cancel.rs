@@ -71,7 +71,7 @@ fn a_second_one_leaves_at_once() {
 }
 
 #[test]
-fn a_turn_that_waits_is_cancelled_when_it_begins() {
+fn a_turn_that_waits_without_an_id_is_cancelled_when_it_begins() {
     let (home, begin, cancelled) = (home(), Gate::default(), Gate::default());
     let (begins, told) = (begin.clone(), cancelled.clone());
     let calls = daemon(
@@ -97,6 +97,56 @@ fn a_turn_that_waits_is_cancelled_when_it_begins() {
     let (status, out, err) = running.end();
     assert_eq!((status.code(), &*out), (Some(1), ""));
     assert!(err.ends_with(KEPT), "{err}");
+}
+
+#[test]
+fn a_message_that_waits_is_taken_back_at_once() {
+    let (home, taken_back) = (home(), Gate::default());
+    let told = taken_back.clone();
+    let calls = daemon(
+        &home,
+        move |mut asked| {
+            asked.said(json!({"queued": {"before": 1, "turn_id": TURN}}));
+            taken_back.pass();
+            asked.error("interrupted", "the message was taken back", "it is not in the context");
+        },
+        move |mut asked| {
+            asked.result(json!({"turn_id": TURN}));
+            told.open();
+        },
+    );
+    let mut running = Running::piped(command(&home, &["send", "go on"]));
+    running.err.until("queued: 1 turn before it");
+    running.interrupt();
+    let (status, out, err) = running.end();
+    assert_eq!((status.code(), &*out), (Some(1), ""));
+    assert!(err.ends_with("error: the message was taken back before its turn came; nothing of it is kept\n"), "{err}");
+    assert_eq!(calls.of("send.cancel"), [json!({"turn_id": TURN})]);
+}
+
+#[test]
+fn a_message_that_began_before_it_could_be_taken_back_is_cancelled() {
+    let (home, cancelled) = (home(), Gate::default());
+    let told = cancelled.clone();
+    let calls = daemon(
+        &home,
+        move |mut asked| {
+            asked.said(json!({"queued": {"before": 1, "turn_id": TURN}}));
+            cancelled.pass();
+            started(&mut asked);
+            interrupted(&mut asked);
+        },
+        move |mut asked| {
+            asked.result(json!({"turn_id": TURN}));
+            told.open();
+        },
+    );
+    let mut running = Running::piped(command(&home, &["send", "go on"]));
+    running.err.until("queued: 1 turn before it");
+    running.interrupt();
+    let (_, _, err) = running.end();
+    assert!(err.ends_with(KEPT), "{err}");
+    assert_eq!(calls.of("send.cancel").len(), 1, "it is asked once");
 }
 
 #[test]

@@ -9,16 +9,19 @@ use super::{replies, talks};
 use crate::home;
 
 #[test]
-fn a_message_comes_from_an_argument_or_from_standard_input_as_it_is() {
+fn a_message_comes_from_an_argument_or_from_standard_input_without_its_last_line_end() {
     let home = home();
     let calls = talks(&home, |mut asked| replies(&mut asked, "yes"));
     chorusctl_with(&home, ["send", "hello"], b"not this").ok();
     chorusctl_with(&home, ["send", "-"], b"  piped\n").ok();
+    chorusctl_with(&home, ["send"], b"two\nlines\n\n").ok();
+    chorusctl_with(&home, ["send"], b"none").ok();
+    chorusctl(&home, ["send", "an argument\n"]).ok();
     chorusctl_with(&home, ["send"], "grüße\r\n".as_bytes()).ok();
     chorusctl(&home, ["send", "- an item"]).ok();
     chorusctl(&home, ["send", "--", "--jsnol"]).ok();
     let texts: Vec<_> = calls.of("send").into_iter().map(|params| params["text"].clone()).collect();
-    assert_eq!(texts, ["hello", "  piped\n", "grüße\r\n", "- an item", "--jsnol"]);
+    assert_eq!(texts, ["hello", "  piped", "two\nlines\n", "none", "an argument\n", "grüße", "- an item", "--jsnol"]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::super::super::output::Output;
 use super::super::super::reply::{Reply, Stop};
 use super::super::super::sse::Event;
 use super::super::calls::{self, Begun, Ids};
-use super::super::{Named, Reader, Step};
+use super::super::{Named, Reader, SMALL, Step};
 use super::{Fault, KIND, Refusal, class_of};
 
 /// An answer as far as it has come.
@@ -24,6 +24,7 @@ pub struct Messages {
     usage: Counts,
     stop: Option<String>,
     ended: bool,
+    held: usize,
 }
 
 enum Block {
@@ -125,12 +126,14 @@ impl Messages {
             usage: Counts::default(),
             stop: None,
             ended: false,
+            held: 0,
         }
     }
 
     /// A block begins. `params` is given where the whole answer comes in one piece.
     fn begin(&mut self, index: u64, block: Value, params: Option<&RawValue>, out: &mut Vec<Output>) {
         let Value::Object(mut block) = block else { return };
+        self.held += SMALL;
         let mut take = |key: &str| match block.get_mut(key) {
             Some(Value::String(text)) => std::mem::take(text),
             _ => String::new(),
@@ -174,6 +177,7 @@ impl Messages {
 
     fn say(&mut self, text: String, out: &mut Vec<Output>) {
         if !text.is_empty() {
+            self.held += text.len();
             self.text.push_str(&text);
             out.push(Output::Text(text));
         }
@@ -187,11 +191,18 @@ impl Messages {
         match (delta, self.blocks.get_mut(&index)) {
             (Delta::Text { text }, _) => self.say(text, out),
             (Delta::Thinking { thinking }, Some(Block::Kept(block))) => {
+                self.held += thinking.len();
                 append(block, "thinking", &thinking);
                 out.push(Output::Thinking(thinking));
             }
-            (Delta::Signature { signature }, Some(Block::Kept(block))) => append(block, "signature", &signature),
-            (Delta::Params { partial_json }, Some(Block::Call(call))) => call.params.push_str(&partial_json),
+            (Delta::Signature { signature }, Some(Block::Kept(block))) => {
+                self.held += signature.len();
+                append(block, "signature", &signature);
+            }
+            (Delta::Params { partial_json }, Some(Block::Call(call))) => {
+                self.held += partial_json.len();
+                call.params.push_str(&partial_json);
+            }
             _ => {}
         }
     }
@@ -256,11 +267,15 @@ impl Reader for Messages {
         &self.text
     }
 
+    fn held(&self) -> usize {
+        self.held
+    }
+
     fn usage(&self) -> Usage {
         let counts = self.usage;
         let input = [counts.input_tokens, counts.cache_creation_input_tokens, counts.cache_read_input_tokens];
         Usage {
-            input_tokens: counts.input_tokens.map(|_| input.into_iter().flatten().sum()),
+            input_tokens: counts.input_tokens.map(|_| input.into_iter().flatten().fold(0, u64::saturating_add)),
             output_tokens: counts.output_tokens,
             cache_read_tokens: counts.cache_read_input_tokens,
             ..Usage::default()

@@ -164,7 +164,10 @@ fn attached(message: &Message) -> Vec<Block<'_>> {
 }
 
 fn said<'a>(provider: &str, message: &'a Message) -> Vec<Content<'a>> {
-    let mut content: Vec<Content<'a>> = kept(provider, message).into_iter().map(Content::Echo).collect();
+    // The API refuses an answer that ends with thinking, and with it every request that has one: one that was cut there.
+    let only_thought = message.content.trim().is_empty() && message.tool_calls.is_empty();
+    let kept = if only_thought { Vec::new() } else { kept(provider, message) };
+    let mut content: Vec<Content<'a>> = kept.into_iter().map(Content::Echo).collect();
     if !message.content.trim().is_empty() {
         content.push(Content::Block(Box::new(text(&*message.content))));
     }

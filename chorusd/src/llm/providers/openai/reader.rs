@@ -11,7 +11,7 @@ use super::super::super::output::Output;
 use super::super::super::reply::{Reply, Stop};
 use super::super::super::sse::Event;
 use super::super::calls::{self, Begun, Ids};
-use super::super::{Named, Reader, Step};
+use super::super::{Named, Reader, SMALL, Step};
 use super::parts::{Call, Chunk, Counts, Delta};
 use super::{Fault, KIND};
 
@@ -30,6 +30,7 @@ pub struct Completion {
     usage: Counts,
     finish: Option<String>,
     refused: bool,
+    held: usize,
 }
 
 impl Completion {
@@ -46,6 +47,7 @@ impl Completion {
             usage: Counts::default(),
             finish: None,
             refused: false,
+            held: 0,
         }
     }
 
@@ -66,15 +68,19 @@ impl Completion {
 
     fn delta(&mut self, delta: Delta, out: &mut Vec<Output>) {
         if let Some(thinking) = delta.reasoning_content.or(delta.reasoning).filter(|text| !text.is_empty()) {
+            self.held += thinking.len();
             self.reasoning.push_str(&thinking);
             out.push(Output::Thinking(thinking));
         }
-        self.details.extend(delta.reasoning_details.unwrap_or_default());
+        let details = delta.reasoning_details.unwrap_or_default();
+        self.held += details.iter().map(|detail| SMALL + detail.get().len()).sum::<usize>();
+        self.details.extend(details);
         let text = delta.content.map(super::parts::Text::into_string).unwrap_or_default();
         let refusal = delta.refusal.unwrap_or_default();
         self.refused |= !refusal.is_empty();
         for text in [text, refusal] {
             if !text.is_empty() {
+                self.held += text.len();
                 self.text.push_str(&text);
                 out.push(Output::Text(text));
             }
@@ -108,7 +114,9 @@ impl Completion {
         if let Some(index) = piece.index {
             self.by_index.insert(index, at);
         }
-        self.calls[at].params.push_str(&function.arguments());
+        let arguments = function.arguments();
+        self.held += SMALL + arguments.len();
+        self.calls[at].params.push_str(&arguments);
     }
 
     /// What goes back to this provider as it came.
@@ -155,6 +163,10 @@ impl Reader for Completion {
 
     fn text(&self) -> &str {
         &self.text
+    }
+
+    fn held(&self) -> usize {
+        self.held
     }
 
     fn usage(&self) -> Usage {
