@@ -4,6 +4,7 @@
 pub mod actor;
 mod call;
 mod changes;
+pub mod compaction;
 pub mod context;
 pub mod directory;
 pub mod effect;
@@ -13,12 +14,14 @@ mod exclusive;
 pub mod idle;
 #[cfg(test)]
 mod idle_tests;
+pub mod links;
 mod load;
 mod notice;
 mod prompt;
 pub mod registry;
 pub mod rest;
 pub mod save;
+mod spent;
 pub mod state;
 #[cfg(test)]
 mod state_tests;
