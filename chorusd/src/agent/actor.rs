@@ -228,9 +228,11 @@ impl Actor {
                 };
                 self.work.push(replaced.boxed());
             }
-            Effect::Renew { old, new, messages, working_set, restoration } => {
+            Effect::Renew { old, new, messages, working_set, restoration, news: (kind, data) } => {
                 let (context, head, working_set) = (new.context, to_head(&new), json_of(&working_set));
-                let renewed = store.journal.renew(Renewal { old, context, head, working_set, messages, restoration });
+                let news = NewEvent { at: new.started_at, kind, agent: Some(self.name.clone()), data };
+                let renewed =
+                    store.journal.renew(Renewal { old, context, head, working_set, messages, restoration, news });
                 let registry = self.registry.clone();
                 let renewed = async move {
                     let result = renewed.await;

@@ -40,6 +40,8 @@ pub enum Effect {
         messages: Vec<Stored>,
         working_set: Box<WorkingSet>,
         restoration: TokenPair,
+        /// What observers hear of it.
+        news: (EventType, Value),
     },
     /// Journal that messages have left the window. It ends in its place among the appends.
     Compact {

@@ -10,8 +10,7 @@ use super::Facts;
 use super::context::Context;
 use super::effect::Effect;
 use super::event::{Reply, Written};
-use super::links::news;
-use super::state::{Busy, By, State, Then};
+use super::state::{Busy, State, Then};
 use crate::failure::Result;
 
 impl State {
@@ -71,19 +70,13 @@ impl State {
         let Some(Busy::Replacing { request, context, by, saved_first }) = self.busy.take() else { return };
         let messages = context.totals.messages;
         if result.is_ok() {
-            let By { session, session_id, next_record, receipt } = *by;
-            effects.push(match receipt {
-                Some(receipt) => {
-                    Effect::Tell(EventType::ContextCompacted, news(&receipt, Some((session, &session_id))))
-                }
-                None => {
-                    let data = json!({"id": session, "session_id": session_id, "messages": messages});
-                    Effect::Tell(EventType::ContextRestored, data)
-                }
-            });
+            if let Some((id, session_id)) = by.restored {
+                let data = json!({"id": id, "session_id": session_id, "messages": messages});
+                effects.push(Effect::Tell(EventType::ContextRestored, data));
+            }
             self.forget();
             self.context = Some(*context);
-            self.next_record = next_record;
+            self.next_record = by.next_record;
         }
         effects.push(Effect::Reply(request, result.map(|()| Reply::Restored { messages, saved_first })));
     }

@@ -57,19 +57,26 @@ impl State {
             }
         }
         let messages = vec![acknowledgement];
+        let news = match &compacts {
+            Some(compacts) => (EVENT, news(&compacts.receipt, Some((session, &session_id)))),
+            None => {
+                let data = json!({"id": session, "session_id": session_id, "messages": messages.len()});
+                (EventType::ContextRestored, data)
+            }
+        };
         effects.push(Effect::Renew {
             old: self.context.as_ref().map(|context| context.no),
             new: Box::new(begin.clone()),
             messages: messages.clone(),
             working_set: Box::new(working_set.clone()),
             restoration: cost,
+            news,
         });
         // The working set, what it cost, and the messages.
         let next_record = u32::try_from(messages.len()).unwrap_or(u32::MAX).saturating_add(2);
-        let receipt = compacts.map(|compacts| compacts.receipt);
         let totals = Totals::of(&messages);
         let context = Context { messages, totals, working_set, restoration: cost, ..begun(&begin) };
-        let by = Box::new(By { session, session_id, next_record, receipt });
+        let by = By { restored: None, next_record };
         self.busy = Some(Busy::Replacing { request, context: Box::new(context), by, saved_first });
     }
 

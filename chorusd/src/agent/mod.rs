@@ -1,7 +1,9 @@
 //! Agents with something going on. A pure state machine decides ([`state`]), an actor carries out ([`actor`]), the
 //! registry finds the actor or starts it ([`registry`]). An agent without a context has no actor: it costs a row.
 
+pub mod acknowledge;
 pub mod actor;
+mod answer;
 mod call;
 mod changes;
 pub mod compaction;

@@ -8,7 +8,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::mem;
 
-use chorus_proto::{ErrorKind, EventType, Receipt, Session, TokenPair, WorkingSet};
+use chorus_proto::{ErrorKind, EventType, Session, TokenPair, WorkingSet};
 use jiff::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
@@ -79,7 +79,7 @@ pub(super) enum Owner {
 pub(super) enum Busy {
     Writing { request: RequestId, then: Then },
     Ending { request: RequestId, reply: Reply, notice: Option<Effect> },
-    Replacing { request: RequestId, context: Box<Context>, by: Box<By>, saved_first: Option<Box<Session>> },
+    Replacing { request: RequestId, context: Box<Context>, by: By, saved_first: Option<Box<Session>> },
     Changing { request: RequestId, context: Box<Context>, reply: Reply },
     Materialising { request: RequestId, session: Uuid },
     Held,
@@ -88,13 +88,10 @@ pub(super) enum Busy {
 /// What takes the place of a context.
 #[derive(Debug)]
 pub(super) struct By {
-    /// The session that it comes from.
-    pub session: Uuid,
-    pub session_id: String,
+    /// The session that it is, by its id and its name; told when it is there. What goes on from a session is told with its commit.
+    pub restored: Option<(Uuid, String)>,
     /// Number of its next record.
     pub next_record: u32,
-    /// What was gained by it, where it is the next link of the chain.
-    pub receipt: Option<Receipt>,
 }
 
 /// What follows a save.

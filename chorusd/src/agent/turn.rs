@@ -14,6 +14,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::Facts;
+pub use super::answer::{Answer, Stopped};
 use super::compaction::Wish;
 use super::context::Context;
 use super::effect::{Append, Beginning, CallModel, Effect, Mark};
@@ -94,29 +95,6 @@ pub(super) struct Queued {
 pub struct Moment {
     pub now: Timestamp,
     pub ticks: Ticks,
-}
-
-/// What a model said.
-#[derive(Debug)]
-pub struct Answer {
-    /// As it goes into the record; `None` where it said nothing at all.
-    pub message: Option<Stored>,
-    pub text: String,
-    pub calls: Vec<ToolCall>,
-    pub usage: Usage,
-    /// Why it said no more, where that is to be told.
-    pub note: Option<String>,
-}
-
-/// Why a model said nothing, or not all of it.
-#[derive(Debug)]
-pub struct Stopped {
-    pub failure: Failure,
-    /// What had come, as it goes into the record.
-    pub partial: Option<Stored>,
-    pub usage: Usage,
-    /// The window was longer than the model takes.
-    pub too_long: bool,
 }
 
 impl Turn {

@@ -2,6 +2,7 @@
 //! speaks either wire format.
 
 mod cancel;
+mod compaction;
 mod crash;
 mod errors;
 mod idle;

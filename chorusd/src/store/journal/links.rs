@@ -1,5 +1,6 @@
 //! Compactions, and contexts that go on from a session without its messages.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
@@ -21,6 +22,8 @@ pub struct Renewal {
     pub working_set: Bytes,
     pub messages: Vec<Stored>,
     pub restoration: TokenPair,
+    /// Told with it.
+    pub news: NewEvent,
 }
 
 impl Journal {
@@ -39,7 +42,7 @@ impl Journal {
                 let mut chain = Chain::going_on(conn, context)?.ok_or_else(|| unreadable("it has no context"))?;
                 chain.add(conn, number, &Record::Compact { json: &compaction })?;
                 head::set_newest(conn, context, chain.newest())?;
-                events::insert(conn, news).map(std::sync::Arc::new)
+                events::insert(conn, news).map(Arc::new)
             },
             move |event| {
                 told.store(event.seq, Ordering::Release);
@@ -51,8 +54,9 @@ impl Journal {
 
     /// Ends a context, where there is one, and begins another with messages of its own, in one step.
     pub fn renew(&self, renewal: Renewal) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| {
-            let Renewal { old, context, head, working_set, messages, restoration } = renewal;
+        let (events, told) = (self.events.clone(), self.told.clone());
+        let renew = move |conn: &Connection| {
+            let Renewal { old, context, head, working_set, messages, restoration, news } = renewal;
             if let Some(old) = old {
                 chain::end(conn, old)?;
             }
@@ -66,8 +70,13 @@ impl Journal {
             }
             let totals = Totals::of(&messages);
             head::add(conn, context, totals, head.started_at, head.idle_deadline_at, chain.newest())?;
-            Ok(())
-        })
+            events::insert(conn, news).map(Arc::new)
+        };
+        let done = self.writer.submit_telling(renew, move |event| {
+            told.store(event.seq, Ordering::Release);
+            let _ = events.send(event.clone());
+        });
+        async move { done.await.map(drop) }
     }
 }
 
