@@ -78,7 +78,11 @@ impl State {
             self.context = Some(*context);
             self.next_record = by.next_record;
         }
-        effects.push(Effect::Reply(request, result.map(|()| Reply::Restored { messages, saved_first })));
+        let reply = match by.receipt {
+            Some(receipt) => Reply::Compacted { receipt, messages },
+            None => Reply::Restored { messages, saved_first },
+        };
+        effects.push(Effect::Reply(request, result.map(|()| reply)));
     }
 
     pub(super) fn materialised(&mut self, result: Result<()>, effects: &mut Vec<Effect>) {

@@ -226,6 +226,11 @@ pub enum Reply {
         saved_first: Option<Box<Session>>,
     },
     PutAway(Option<Box<Session>>),
+    /// A fresh context goes on from the live one, which was saved.
+    Compacted {
+        receipt: Box<Receipt>,
+        messages: u64,
+    },
     /// What the compaction had done that was taken back, and how many messages there are.
     Uncompacted {
         receipt: Box<Receipt>,

@@ -184,7 +184,7 @@ impl State {
             ..begun(&begin)
         };
         // Record 0 is the reference to the session, record 1 the working set.
-        let by = By { restored: Some((session, session_id)), next_record: 2 };
+        let by = By { restored: Some((session, session_id)), next_record: 2, receipt: None };
         self.busy = Some(Busy::Replacing { request, context: Box::new(context), by, saved_first });
     }
 }

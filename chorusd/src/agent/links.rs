@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::compaction::{Compaction, Wish};
 use super::context::Context;
 use super::effect::{Beginning, Effect, What};
-use super::event::{Asked, Reply, RequestId, Resume};
+use super::event::{Asked, Compacts, Reply, RequestId, Resume};
 use super::exclusive::anew;
 use super::state::{Busy, By, Owner, Pending, State, Then, begun};
 use super::turn::Moment;
@@ -45,12 +45,13 @@ impl State {
         saved_first: Option<Box<Session>>,
         effects: &mut Vec<Effect>,
     ) {
-        let Resume { session, session_id, mut working_set, acknowledgement, cost, compacts } = *resume;
+        let Resume { session, session_id, mut working_set, acknowledgement, cost, mut compacts } = *resume;
         if let Some(context) = &self.context {
             let pins = &context.working_set.pinned_facts;
-            if compacts.is_some() {
+            if let Some(Compacts { receipt, .. }) = &mut compacts {
                 // They may be younger than the save.
                 working_set.pinned_facts.clone_from(pins);
+                receipt.pins = pins.iter().map(|fact| fact.text.clone()).collect();
             } else if context.totals.messages == 0 {
                 // Pins without a conversation are in no session yet: they come along.
                 working_set.pinned_facts.extend(pins.iter().cloned());
@@ -76,7 +77,8 @@ impl State {
         let next_record = u32::try_from(messages.len()).unwrap_or(u32::MAX).saturating_add(2);
         let totals = Totals::of(&messages);
         let context = Context { messages, totals, working_set, restoration: cost, ..begun(&begin) };
-        let by = By { restored: None, next_record };
+        let receipt = compacts.map(|compacts| Box::new(compacts.receipt));
+        let by = By { restored: None, next_record, receipt };
         self.busy = Some(Busy::Replacing { request, context: Box::new(context), by, saved_first });
     }
 

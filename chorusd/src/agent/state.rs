@@ -8,7 +8,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::mem;
 
-use chorus_proto::{ErrorKind, EventType, Session, TokenPair, WorkingSet};
+use chorus_proto::{ErrorKind, EventType, Receipt, Session, TokenPair, WorkingSet};
 use jiff::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
@@ -92,6 +92,8 @@ pub(super) struct By {
     pub restored: Option<(Uuid, String)>,
     /// Number of its next record.
     pub next_record: u32,
+    /// What was gained by it, where the context was compacted.
+    pub receipt: Option<Box<Receipt>>,
 }
 
 /// What follows a save.

@@ -77,6 +77,7 @@ fn what_is_saved_already_is_not_saved_twice() {
     pin(&mut client, "a", "younger than the save");
     let result = compact(&mut client);
     assert_eq!(result.session.expect("a session").header.id, saved.header.id);
+    assert_eq!(result.receipt.pins, ["younger than the save"]);
     assert_eq!((client.history("a").len(), client.pins("a")), (1, vec!["younger than the save".to_owned()]));
     // Restoring the session has it all back.
     client.restore("a", &saved.header.session_id);

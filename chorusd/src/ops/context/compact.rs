@@ -52,17 +52,17 @@ async fn go_on(ops: &Ops, agent: &Entry, saved: Session, ask: bool) -> Result<Op
     let row = ops.store.catalog.session(id).await?.ok_or_else(gone)?;
     let parent = Parent::read(ops, &agent.facts, &row).await?;
     let opening = parent.acknowledge(ops, &agent.facts, ask).await?;
-    let receipt = receipt(&parent, &opening);
+    let compacts = Compacts { messages: row.header.message_count, receipt: receipt(&parent, &opening) };
     let verb = Verb::Resume(Box::new(Resume {
         session: id,
         session_id: row.header.session_id.clone(),
         working_set: parent.working_set(),
         acknowledgement: opening.message,
         cost: opening.cost,
-        compacts: Some(Compacts { messages: row.header.message_count, receipt: receipt.clone() }),
+        compacts: Some(compacts),
     }));
-    let messages = match ops.registry.ask(agent.facts.id, verb).await?.reply {
-        Reply::Restored { messages, .. } => messages,
+    let (receipt, messages) = match ops.registry.ask(agent.facts.id, verb).await?.reply {
+        Reply::Compacted { receipt, messages } => (*receipt, messages),
         Reply::GoneOn => return Ok(None),
         _ => return Err(wrong_reply()),
     };
@@ -87,7 +87,8 @@ fn receipt(parent: &Parent, opening: &Acknowledged) -> Receipt {
         kept: 0,
         from,
         to,
-        pins: parent.found.pinned_facts.iter().map(|fact| fact.text.clone()).collect(),
+        // The live context knows them best.
+        pins: Vec::new(),
     }
 }
 
