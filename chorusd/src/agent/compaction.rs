@@ -170,14 +170,14 @@ fn fit(set: &mut WorkingSet, limit: u64) {
     let lists = [&mut set.files_touched, &mut set.topics, &mut set.decisions, &mut set.conflicts, &mut set.open_tasks];
     for list in lists {
         list.retain(|item| {
-            let goes = chars / 4 > limit && item.source != ItemSource::Hand;
+            let goes = chars > limit.saturating_mul(4) && item.source != ItemSource::Hand;
             if goes {
                 chars = chars.saturating_sub(item.text.chars().count() as u64 + 3);
             }
             !goes
         });
     }
-    set.token_budget = TokenBudget { used: block::chars(set) / 4, limit: limit + by_hand / 4 };
+    set.token_budget = TokenBudget { used: block::chars(set) / 4, limit: limit + by_hand.div_ceil(4) };
 }
 
 #[cfg(test)]
