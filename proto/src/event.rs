@@ -50,6 +50,9 @@ event_types! {
     ContextCleared = "context.cleared",
     /// `data`: `{id, session_id, messages}`
     ContextRestored = "context.restored",
+    /// `data`: a receipt `{tokens_before, tokens_after, left, kept, from, to, pins}`; where a new context began, also `{id, session_id}`
+    /// of the session that it goes on from
+    ContextCompacted = "context.compacted",
     /// `data`: `{id, summary, source}`: a session has its summary
     SummaryReady = "summary.ready",
     /// `data`: `{turn_id}`

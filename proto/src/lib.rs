@@ -27,7 +27,7 @@ pub use event::{Event, EventType};
 pub use message::{Attachment, Author, Message, NewMessage, Role, Source, SourceKind, ToolCall, Usage};
 pub use methods::Method;
 pub use session::{Session, SessionHeader, SummarySource, TokenPair, Trigger};
-pub use working_set::{Item, ItemSource, TokenBudget, WorkingSet};
+pub use working_set::{Item, ItemSource, Receipt, TokenBudget, WorkingSet};
 
 /// Number of the protocol this crate speaks. It is not the release number: it changes only when an older client
 /// or daemon could no longer understand the other.

@@ -47,3 +47,21 @@ pub struct WorkingSet {
     pub conflicts: Vec<Item>,
     pub token_budget: TokenBudget,
 }
+
+/// What a compaction did to the window. The record is as it was.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Receipt {
+    /// Estimated tokens of the messages that could be shown, with the working set.
+    pub tokens_before: u64,
+    pub tokens_after: u64,
+    /// Messages that gave way to the working set.
+    pub left: u64,
+    /// Messages behind them.
+    pub kept: u64,
+    /// Ids of the first and the last message that left.
+    pub from: Option<String>,
+    pub to: Option<String>,
+    /// The pinned facts that stayed: all there are.
+    pub pins: Vec<String>,
+}

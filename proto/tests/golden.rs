@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::{
-    agent, context, daemon, doctor, events, export, import, models, send, session, trash, usage,
+    agent, chain, context, daemon, doctor, events, export, import, models, send, session, trash, usage,
 };
 use chorus_proto::rpc::{Incoming, Progress, Request, RequestOut, VERSION};
 use chorus_proto::{ErrorKind, Event, Message, Method, NewMessage, RpcError, SessionHeader, frame};
@@ -46,6 +46,8 @@ fn methods() -> Vec<Entry> {
         entry::<context::Clear>(),
         entry::<context::History>(),
         entry::<context::Restore>(),
+        entry::<chain::Resume>(),
+        entry::<chain::Compact>(),
         entry::<context::Rewind>(),
         entry::<context::Pin>(),
         entry::<context::Unpin>(),

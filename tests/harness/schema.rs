@@ -2,7 +2,7 @@
 
 use chorus_proto::event::{Event, Lagged};
 use chorus_proto::methods::{
-    agent, context, daemon, doctor, events, export, import, models, send, session, trash, usage,
+    agent, chain, context, daemon, doctor, events, export, import, models, send, session, trash, usage,
 };
 use chorus_proto::rpc::Progress;
 use chorus_proto::{Message, Method, PROTOCOL, RpcError, SessionHeader};
@@ -54,6 +54,8 @@ pub fn document() -> Value {
     all.add::<context::Clear>();
     all.add::<context::History>();
     all.add::<context::Restore>();
+    all.add::<chain::Resume>();
+    all.add::<chain::Compact>();
     all.add::<context::Rewind>();
     all.add::<context::Pin>();
     all.add::<context::Unpin>();

@@ -4,15 +4,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use chorus_proto::{ToolCall, Usage, WorkingSet};
+use chorus_proto::{ToolCall, Usage};
 use futures_util::StreamExt as _;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::{FuturesOrdered, FuturesUnordered};
+use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::call;
+use super::context::Context;
 use super::effect::{Append, Beginning, CallModel, Change, Effect, Mark, What};
 use super::event::{Asked, Event, Journalled, Known, Reply, Request, RequestId, Verb};
 use super::meter::Shown;
@@ -22,10 +24,10 @@ use super::state::State;
 use super::turn::Stopped;
 use super::voice::{Voice, Voices};
 use super::window::Budget;
-use super::{Facts, load, notice, save};
+use super::{Facts, links, load, notice, save};
 use crate::clock::Ticks;
 use crate::failure::{Failure, Result};
-use crate::store::journal::{self, ChangeRecord, Head, NewEvent, NewHead, TurnMark};
+use crate::store::journal::{self, Behind, ChangeRecord, Head, NewEvent, NewHead, Renewal, TurnMark};
 use crate::tools::{self, Outcome};
 
 /// A request on its way to an actor.
@@ -236,8 +238,31 @@ impl Actor {
                 };
                 self.work.push(replaced.boxed());
             }
-            Effect::Materialise { context, session, messages, working_set } => {
-                let done = store.journal.materialise(context, messages, session, Some(json_of(&working_set)));
+            Effect::Renew { old, new, messages, working_set, restoration, news: (kind, data) } => {
+                let (context, head, working_set) = (new.context, to_head(&new), json_of(&working_set));
+                let news = NewEvent { at: new.started_at, kind, agent: Some(self.name.clone()), data };
+                let renewed =
+                    store.journal.renew(Renewal { old, context, head, working_set, messages, restoration, news });
+                let registry = self.registry.clone();
+                let renewed = async move {
+                    let result = renewed.await;
+                    if let (Ok(()), Some(old)) = (&result, old) {
+                        registry.trim(old);
+                    }
+                    Event::Replaced(result)
+                };
+                self.work.push(renewed.boxed());
+            }
+            Effect::Compact { context, number, compaction, at } => {
+                let agent = Some(self.name.clone());
+                let data = links::news(&compaction.receipt, None);
+                let news = NewEvent { at, kind: links::EVENT, agent, data };
+                let done = store.journal.compact(context, number, json_of(&*compaction), news);
+                self.appends.push_back(done.map(|result| Event::Appended(result.map(|()| Journalled::Noted))).boxed());
+            }
+            Effect::Materialise { session, context } => {
+                let behind = behind(&context);
+                let done = store.journal.materialise(context.no, context.messages, session, behind);
                 self.work.push(done.map(Event::Materialised).boxed());
             }
             Effect::Change(change) => {
@@ -294,8 +319,12 @@ impl Actor {
         let Some((_, cancel, voices)) = self.turn.clone() else { return };
         // A task of its own: it goes on while this one has other things to do.
         let task = tokio::spawn(async move {
-            let result = call::call(&registry, asked, voices, cancel).await;
-            Event::Called { of, moment: call::moment(&registry), result: Box::new(result) }
+            let ended = call::call(&registry, asked, voices, cancel).await;
+            let moment = call::moment(&registry);
+            match ended {
+                call::Ended::Called(result) => Event::Called { of, moment, result: Box::new(result) },
+                call::Ended::Compacts(compaction) => Event::Compacted { of, moment, compaction },
+            }
         });
         let registry = self.registry.clone();
         let ended = task.map(move |ended| {
@@ -342,9 +371,20 @@ impl Actor {
     }
 }
 
-fn json_of(working_set: &WorkingSet) -> Bytes {
+fn json_of(what: &impl Serialize) -> Bytes {
     // Texts and numbers: always serialises.
-    serde_json::to_vec(working_set).unwrap_or_default().into()
+    serde_json::to_vec(what).unwrap_or_default().into()
+}
+
+/// What is written behind the messages of a context, so that what is read back can take its compactions back too.
+fn behind(context: &Context) -> Behind {
+    let before = context.compactions.first().map(|first| {
+        let mut set = context.working_set.clone();
+        first.before.clone().put_into(&mut set);
+        json_of(&set)
+    });
+    let compactions = context.compactions.iter().map(|done| json_of(&done.compaction)).collect();
+    Behind { before, compactions, working_set: Some(json_of(&context.working_set)) }
 }
 
 fn to_mark(mark: Mark) -> TurnMark {
@@ -365,6 +405,7 @@ fn to_change(change: Change) -> journal::Change {
             What::WorkingSet(set) => ChangeRecord::WorkingSet(json_of(&set)),
             What::Rewind { keep, saved } => ChangeRecord::Rewind { keep, saved },
             What::Unrewind => ChangeRecord::Unrewind,
+            What::Uncompact => ChangeRecord::Uncompact,
         },
         totals: change.totals,
         saved: change.saved,

@@ -9,8 +9,9 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::compaction::{Compaction, compaction};
 use super::effect::CallModel;
-use super::prompt::prompt;
+use super::prompt::{Prompt, fits, prompt};
 use super::registry::Registry;
 use super::turn::{Answer, Moment, Stopped};
 use super::voice::Voices;
@@ -21,13 +22,28 @@ use crate::message::Stored;
 use crate::store::journal::NewEvent;
 use crate::usage::{CallKind, Caller};
 
-/// Calls the model.
-pub async fn call(
+/// What a call came to.
+#[derive(Debug)]
+pub enum Ended {
+    Called(Result<Answer, Box<Stopped>>),
+    /// The window is to be compacted first; nobody was asked.
+    Compacts(Box<Compaction>),
+}
+
+/// Calls the model, unless its window is to be compacted first.
+pub async fn call(registry: &Arc<Registry>, call: CallModel, voices: Voices, cancel: CancellationToken) -> Ended {
+    match ask(registry, call, voices, cancel).await {
+        Ok(ended) => ended,
+        Err(stopped) => Ended::Called(Err(stopped)),
+    }
+}
+
+async fn ask(
     registry: &Arc<Registry>,
     call: CallModel,
     voices: Voices,
     cancel: CancellationToken,
-) -> Result<Answer, Box<Stopped>> {
+) -> Result<Ended, Box<Stopped>> {
     let name = call.facts.name.clone();
     let Some(model) = call.facts.model.clone() else {
         return Err(stopped(no_model(&name)));
@@ -36,10 +52,14 @@ pub async fn call(
     let takes = registry.models.window_of(&target);
     registry.usage.may_call(&call.facts).await.map_err(stopped)?;
     let (turn, facts, context) = (call.turn, call.facts.clone(), call.context);
-    let built =
-        tokio::task::spawn_blocking(move || prompt(&call.facts, &call.messages, &call.working_set, takes, call.tight));
-    let prompt = built.await.map_err(|e| stopped(Failure::internal(e.to_string())))?;
-    tracing::debug!(agent = %name, %turn, step = call.step, left_out = prompt.left_out, model = %target, "asking the model");
+    let step = call.step;
+    let built = tokio::task::spawn_blocking(move || prepare(&call, takes)).await;
+    let (prompt, left_out) = match built.map_err(|e| stopped(Failure::internal(e.to_string())))? {
+        Prepared::Prompt(prompt, before) => (*prompt, before),
+        Prepared::Compacts(compaction) => return Ok(Ended::Compacts(compaction)),
+    };
+    let left_out = left_out + prompt.left_out;
+    tracing::debug!(agent = %name, %turn, step, left_out, model = %target, "asking the model");
     let (at, estimated) = (registry.clock.now(), estimate::request(&prompt.request));
     let hear = |piece| tell(registry, &name, turn, &voices, piece);
     let answered = registry.models.call(&target, &prompt.request, &hear, cancel).await;
@@ -48,10 +68,25 @@ pub async fn call(
     if let Some(row) = caller.ended(&answered) {
         registry.usage.note(row).await;
     }
-    match answered {
+    Ok(Ended::Called(match answered {
         Ok(reply) => Ok(answer(reply, registry.clock.now())),
         Err(error) => Err(Box::new(failed(error, &facts.name, registry.clock.now()))),
+    }))
+}
+
+enum Prepared {
+    /// With how many messages stand before those that it was made of.
+    Prompt(Box<Prompt>, usize),
+    Compacts(Box<Compaction>),
+}
+
+fn prepare(call: &CallModel, takes: Option<u64>) -> Prepared {
+    let (record, set) = (&call.messages[..], &call.working_set);
+    if let Some(compaction) = compaction(record, call.view, set, fits(&call.facts, takes), call.wish) {
+        return Prepared::Compacts(Box::new(compaction));
     }
+    let view = call.view.min(record.len());
+    Prepared::Prompt(Box::new(prompt(&call.facts, &record[view..], set, takes, call.tight)), view)
 }
 
 /// When an event comes in.
@@ -126,7 +161,7 @@ fn failed(error: CallError, agent: &str, now: jiff::Timestamp) -> Stopped {
     let partial = (!error.partial.is_empty()).then(|| said(error.partial, Vec::new(), None, usage.clone(), now));
     let failure = Failure::new(kind, error.message);
     let hint = if too_long {
-        format!("`chorusctl --agent {agent} context clear --save` and begin anew, or choose a model that takes more")
+        format!("`chorusctl --agent {agent} context compact` goes on from a summary; or choose a model that takes more")
     } else {
         error.hint.unwrap_or_else(|| "the message is in the context; send again to go on".to_owned())
     };

@@ -45,7 +45,7 @@ impl State {
     }
 
     /// The context that a change goes into: the live one, or one that begins without a timer.
-    fn pinning(&self, asked: &Asked) -> Beginning {
+    pub(super) fn pinning(&self, asked: &Asked) -> Beginning {
         let agent = asked.facts.id;
         match &self.context {
             Some(context) => Beginning {
@@ -105,7 +105,7 @@ impl State {
         self.change(asked, begin, context, what, reply, effects);
     }
 
-    fn change(
+    pub(super) fn change(
         &mut self,
         asked: &Asked,
         begin: Beginning,

@@ -1,9 +1,10 @@
 //! The live conversation of an agent.
 
-use chorus_proto::{ContextInfo, Item, ItemSource, Role, WorkingSet};
+use chorus_proto::{ContextInfo, Item, ItemSource, Receipt, Role, TokenPair, WorkingSet};
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use super::compaction::{Compaction, Derived, Done, KEPT};
 use crate::clock::Ticks;
 use crate::message::{ContextNo, Stored, Totals};
 
@@ -35,12 +36,20 @@ pub struct Context {
     pub working_set: WorkingSet,
     /// What rewinds took out, the last one at the end.
     pub rewound: Vec<Rewound>,
+    /// What took messages out of the window, the last one at the end.
+    pub compactions: Vec<Done>,
+    /// With fewer messages the window is not compacted by itself: somebody has just taken a compaction back.
+    pub uncompacted: u64,
+    /// What resuming cost.
+    pub restoration: TokenPair,
 }
 
 /// Messages that a rewind took out.
 #[derive(Debug, Clone)]
 pub struct Rewound {
     pub messages: Vec<Stored>,
+    /// Compactions that ended behind what is left, the last one first.
+    pub compactions: Vec<Compaction>,
     /// `saved` before.
     pub saved: u64,
 }
@@ -108,7 +117,13 @@ impl Context {
     pub fn rewind(&mut self, keep: usize) {
         let messages = self.messages.split_off(keep.min(self.messages.len()));
         self.totals = Totals::of(&self.messages);
-        self.rewound.push(Rewound { messages, saved: self.saved });
+        // A window that would begin behind its end shows again what there is.
+        let mut compactions = Vec::new();
+        while let Some(done) = self.compactions.pop_if(|done| done.compaction.upto >= self.totals.messages) {
+            done.before.put_into(&mut self.working_set);
+            compactions.push(done.compaction);
+        }
+        self.rewound.push(Rewound { messages, compactions, saved: self.saved });
         // What follows is not what the session holds after this point.
         self.saved = self.saved.min(self.totals.messages);
     }
@@ -119,7 +134,32 @@ impl Context {
         self.messages.extend(rewound.messages);
         self.totals = Totals::of(&self.messages);
         self.saved = rewound.saved;
+        for compaction in rewound.compactions.into_iter().rev() {
+            self.compact(compaction);
+        }
         true
+    }
+
+    /// The number of the message that the window begins with, at the earliest.
+    #[must_use]
+    pub fn view(&self) -> usize {
+        let upto = self.compactions.last().map_or(0, |done| done.compaction.upto);
+        usize::try_from(upto).unwrap_or(usize::MAX).min(self.messages.len())
+    }
+
+    /// Lets older messages leave the window.
+    pub fn compact(&mut self, compaction: Compaction) {
+        let before = Derived::of(&self.working_set);
+        compaction.derived.clone().put_into(&mut self.working_set);
+        self.compactions.push(Done { compaction, before });
+    }
+
+    /// Takes the last compaction back; what it had done, or `None` where there is none.
+    pub fn uncompact(&mut self) -> Option<Receipt> {
+        let done = self.compactions.pop()?;
+        done.before.put_into(&mut self.working_set);
+        self.uncompacted = (self.messages.len() + KEPT) as u64;
+        Some(done.compaction.receipt)
     }
 
     /// Facts that are pinned.

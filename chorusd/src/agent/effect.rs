@@ -4,13 +4,14 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use chorus_proto::methods::send::{Said, SendResult};
-use chorus_proto::{EventType, Session, ToolCall, Trigger, WorkingSet};
+use chorus_proto::{EventType, Session, TokenPair, ToolCall, Trigger, WorkingSet};
 use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::Facts;
-use super::context::Deadline;
+use super::compaction::{Compaction, Wish};
+use super::context::{Context, Deadline};
 use super::event::{Reply, RequestId};
 use crate::failure::Result;
 use crate::message::{ContextNo, Stored, Totals};
@@ -32,12 +33,27 @@ pub enum Effect {
         totals: Totals,
         working_set: Box<WorkingSet>,
     },
-    /// Journal the messages themselves instead of the reference to a session; it holds them no longer.
-    Materialise {
-        context: ContextNo,
-        session: Uuid,
+    /// End the old context and begin one that has messages of its own, in one step.
+    Renew {
+        old: Option<ContextNo>,
+        new: Box<Beginning>,
         messages: Vec<Stored>,
         working_set: Box<WorkingSet>,
+        restoration: TokenPair,
+        /// What observers hear of it.
+        news: (EventType, Value),
+    },
+    /// Journal that messages have left the window. It ends in its place among the appends.
+    Compact {
+        context: ContextNo,
+        number: u32,
+        compaction: Box<Compaction>,
+        at: Timestamp,
+    },
+    /// Journal the messages themselves instead of the reference to a session; it holds them no longer.
+    Materialise {
+        session: Uuid,
+        context: Box<Context>,
     },
     /// Journal a change that is no message.
     Change(Box<Change>),
@@ -97,6 +113,10 @@ pub struct CallModel {
     /// The whole conversation; what is shown of it is cut out of this.
     pub messages: Vec<Stored>,
     pub working_set: WorkingSet,
+    /// The messages before this one have left the window.
+    pub view: usize,
+    /// Whether more are to leave it first.
+    pub wish: Wish,
     /// Show less than usual: it was too long.
     pub tight: bool,
 }
@@ -164,6 +184,7 @@ pub enum What {
     WorkingSet(Box<WorkingSet>),
     Rewind { keep: u64, saved: u64 },
     Unrewind,
+    Uncompact,
 }
 
 /// A session before it is written.
@@ -183,4 +204,5 @@ pub struct Draft {
     pub messages: Vec<Stored>,
     pub totals: Totals,
     pub working_set: WorkingSet,
+    pub restoration: TokenPair,
 }

@@ -39,6 +39,10 @@ impl State {
                 let (begin, restore) = *plan;
                 self.replace(request, begin, restore, Some(session), effects);
             }
+            Then::Resume(plan) => {
+                let (begin, resume) = *plan;
+                self.renew(request, begin, resume, Some(session), effects);
+            }
             Then::PutAway { end: true } => self.end(request, Reply::PutAway(Some(session)), None, effects),
             Then::PutAway { end: false } => {
                 effects.push(Effect::Reply(request, Ok(Reply::PutAway(Some(session)))));
@@ -63,17 +67,22 @@ impl State {
     }
 
     pub(super) fn replaced(&mut self, result: Result<()>, effects: &mut Vec<Effect>) {
-        let Some(Busy::Replacing { request, context, session_id, saved_first }) = self.busy.take() else { return };
+        let Some(Busy::Replacing { request, context, by, saved_first }) = self.busy.take() else { return };
         let messages = context.totals.messages;
         if result.is_ok() {
-            let data = json!({"id": context.base_session, "session_id": session_id, "messages": messages});
-            effects.push(Effect::Tell(EventType::ContextRestored, data));
+            if let Some((id, session_id)) = by.restored {
+                let data = json!({"id": id, "session_id": session_id, "messages": messages});
+                effects.push(Effect::Tell(EventType::ContextRestored, data));
+            }
             self.forget();
             self.context = Some(*context);
-            // Record 0 is the reference to the session, record 1 the working set.
-            self.next_record = 2;
+            self.next_record = by.next_record;
         }
-        effects.push(Effect::Reply(request, result.map(|()| Reply::Restored { messages, saved_first })));
+        let reply = match by.receipt {
+            Some(receipt) => Reply::Compacted { receipt, messages },
+            None => Reply::Restored { messages, saved_first },
+        };
+        effects.push(Effect::Reply(request, result.map(|()| reply)));
     }
 
     pub(super) fn materialised(&mut self, result: Result<()>, effects: &mut Vec<Effect>) {
@@ -86,8 +95,9 @@ impl State {
                 (context.saved_session, context.saved) = (None, 0);
             }
             context.rewound.clear();
-            // The messages, and the working set behind them.
-            self.next_record = u32::try_from(context.messages.len()).unwrap_or(u32::MAX).saturating_add(1);
+            // The messages, and what the actor writes behind them: the working set, before each compaction and now.
+            let behind = context.compactions.len() + usize::from(!context.compactions.is_empty()) + 1;
+            self.next_record = u32::try_from(context.messages.len() + behind).unwrap_or(u32::MAX);
         }
         effects.push(Effect::Reply(request, result.map(|()| Reply::Materialised)));
     }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use chorus_proto::methods::context::{AppendResult, ClearResult};
 use chorus_proto::methods::send::SendResult;
-use chorus_proto::{ContextInfo, Session, Trigger, WorkingSet};
+use chorus_proto::{ContextInfo, Receipt, Session, TokenPair, Trigger, WorkingSet};
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::Facts;
+use super::compaction::Compaction;
 use super::context::{Pick, Room};
 use super::turn::{Answer, Moment, Send, Stopped};
 use crate::clock::Ticks;
@@ -63,6 +64,12 @@ pub enum Verb {
     Unpin {
         number: u64,
     },
+    /// Saves what a compaction is to go on from; the context goes on.
+    SaveToCompact,
+    /// A fresh context goes on from a session.
+    Resume(Box<Resume>),
+    /// Takes the last compaction in place back.
+    Uncompact,
     /// Drops the last user turns from the context.
     Rewind {
         turns: u64,
@@ -88,6 +95,27 @@ pub struct Restore {
     pub working_set: WorkingSet,
     /// Drop unsaved messages instead of saving them first.
     pub discard: bool,
+}
+
+/// A session that a fresh context is to go on from.
+#[derive(Debug)]
+pub struct Resume {
+    pub session: Uuid,
+    pub session_id: String,
+    /// Of the fresh context; the facts that are pinned in the live one are added where they are in no session.
+    pub working_set: WorkingSet,
+    pub acknowledgement: Stored,
+    /// What the acknowledgement cost.
+    pub cost: TokenPair,
+    /// The session is a save of the live context, which is compacted.
+    pub compacts: Option<Compacts>,
+}
+
+/// A live context that is to be compacted, as it was when it was saved. Where it has gone on since, it is left alone.
+#[derive(Debug)]
+pub struct Compacts {
+    pub messages: u64,
+    pub receipt: Receipt,
 }
 
 /// A request as the state machine sees it.
@@ -116,6 +144,8 @@ pub enum Journalled {
     Before(AppendResult),
     /// The key of a turn was known.
     Known(Known),
+    /// It was no message, and is there.
+    Noted,
 }
 
 /// A turn that a key began before.
@@ -158,6 +188,12 @@ pub enum Event {
         moment: Moment,
         result: Box<Result<Answer, Box<Stopped>>>,
     },
+    /// The window of the call of this turn and step was compacted first.
+    Compacted {
+        of: (Uuid, u32),
+        moment: Moment,
+        compaction: Box<Compaction>,
+    },
     /// The tool of this call has ended.
     ToolEnded {
         of: (Uuid, u32),
@@ -198,6 +234,18 @@ pub enum Reply {
     PutAway(Option<Box<Session>>),
     /// A turn runs: an idle context is none.
     InTurn,
+    /// A fresh context goes on from the live one, which was saved.
+    Compacted {
+        receipt: Box<Receipt>,
+        messages: u64,
+    },
+    /// What the compaction had done that was taken back, and how many messages there are.
+    Uncompacted {
+        receipt: Box<Receipt>,
+        messages: u64,
+    },
+    /// The context that was to be compacted has gone on.
+    GoneOn,
     Materialised,
     Pinned(Box<WorkingSet>),
     /// Messages that went or came back, and how many there are now.

@@ -2,11 +2,12 @@
 
 use chorus_proto::methods::context::ClearResult;
 use chorus_proto::{Session, Trigger};
+use uuid::Uuid;
 
 use super::context::Context;
 use super::effect::{Beginning, Draft, Effect};
 use super::event::{Asked, Reply, Request, RequestId, Restore, Verb};
-use super::state::{Busy, State, Then, begun, deadline, nothing_there};
+use super::state::{Busy, By, State, Then, begun, deadline, nothing_there};
 use crate::clock::Ticks;
 use crate::message::Totals;
 
@@ -45,19 +46,19 @@ impl State {
                 self.end(id, Reply::Cleared(Box::new(ClearResult { discarded, pins, saved: None })), None, effects);
             }
             Verb::Restore(restore) => {
-                let begin = Beginning {
-                    context: asked.fresh,
-                    agent: asked.facts.id,
-                    started_at: asked.now,
-                    deadline: deadline(&asked),
-                    parent: Some(restore.session),
-                };
+                let begin = anew(&asked, restore.session);
                 if unsaved && !restore.discard {
                     self.put(&asked, Trigger::Restore, Then::Restore(Box::new((begin, restore))), effects);
                 } else {
                     self.replace(id, begin, restore, None, effects);
                 }
             }
+            Verb::SaveToCompact if discarded == 0 => {
+                effects.push(Effect::Reply(id, Err(nothing_there(&asked.facts.name))));
+            }
+            Verb::SaveToCompact => self.put(&asked, Trigger::Compact, Then::Answer, effects),
+            Verb::Resume(resume) => self.resume(&asked, resume, effects),
+            Verb::Uncompact => self.uncompact(&asked, effects),
             Verb::PutAway { trigger, end } if unsaved => self.put(&asked, trigger, Then::PutAway { end }, effects),
             Verb::PutAway { end: true, .. } => self.end(id, Reply::PutAway(None), None, effects),
             Verb::PutAway { .. } => effects.push(Effect::Reply(id, Ok(Reply::PutAway(None)))),
@@ -76,12 +77,7 @@ impl State {
             Verb::Materialise(session) => match &self.context {
                 Some(context) if [context.base_session, context.saved_session].contains(&Some(session)) => {
                     self.busy = Some(Busy::Materialising { request: id, session });
-                    effects.push(Effect::Materialise {
-                        context: context.no,
-                        session,
-                        messages: context.messages.clone(),
-                        working_set: Box::new(context.working_set.clone()),
-                    });
+                    effects.push(Effect::Materialise { session, context: Box::new(context.clone()) });
                 }
                 _ => effects.push(Effect::Reply(id, Ok(Reply::Materialised))),
             },
@@ -122,6 +118,7 @@ impl State {
             messages: context.messages.clone(),
             totals: context.totals,
             working_set: context.working_set.clone(),
+            restoration: context.restoration,
         })));
     }
 
@@ -186,6 +183,19 @@ impl State {
             working_set,
             ..begun(&begin)
         };
-        self.busy = Some(Busy::Replacing { request, context: Box::new(context), session_id, saved_first });
+        // Record 0 is the reference to the session, record 1 the working set.
+        let by = By { restored: Some((session, session_id)), next_record: 2, receipt: None };
+        self.busy = Some(Busy::Replacing { request, context: Box::new(context), by, saved_first });
+    }
+}
+
+/// A context that begins because somebody asked, and comes from `session`.
+pub(super) fn anew(asked: &Asked, session: Uuid) -> Beginning {
+    Beginning {
+        context: asked.fresh,
+        agent: asked.facts.id,
+        started_at: asked.now,
+        deadline: deadline(asked),
+        parent: Some(session),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use chorus_proto::{Role, WorkingSet};
+use chorus_proto::{Role, TokenPair, WorkingSet};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -12,7 +12,7 @@ use super::turn::LeftOpen;
 use super::window::INTERRUPTED;
 use crate::failure::{Failure, Result};
 use crate::message::{Stored, Totals};
-use crate::store::journal::{Entry, Head};
+use crate::store::journal::{Entry, Head, unreadable};
 use crate::store::{Store, session_files};
 use crate::tools::result_of;
 
@@ -65,6 +65,9 @@ fn context(head: &Head) -> Context {
         base_session: head.base_session,
         working_set: WorkingSet::default(),
         rewound: Vec::new(),
+        compactions: Vec::new(),
+        uncompacted: 0,
+        restoration: TokenPair::default(),
     }
 }
 
@@ -88,6 +91,14 @@ async fn body(store: &Store, home: &std::path::Path, head: &Head, mut context: C
             Entry::Unrewind => {
                 context.unrewind();
             }
+            Entry::Compact(json) => {
+                let compaction = serde_json::from_slice(&json);
+                context.compact(compaction.map_err(|e| unreadable(format_args!("a compaction: {e}")))?);
+            }
+            Entry::Uncompact => {
+                context.uncompact();
+            }
+            Entry::Restoration { input, output } => context.restoration = TokenPair { input, output },
         }
     }
     // The head knows what is saved; a rewind that was replayed saw today's number.
@@ -102,7 +113,7 @@ async fn body(store: &Store, home: &std::path::Path, head: &Head, mut context: C
     context.totals = Totals::of(&context.messages);
     let messages = &context.messages;
     if messages.len() as u64 != head.totals.messages {
-        return Err(crate::store::journal::unreadable(format_args!(
+        return Err(unreadable(format_args!(
             "{} messages were expected and {} found",
             head.totals.messages,
             messages.len()

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use super::Facts;
 use super::context::Context;
-use super::prompt::{DOCS, is_note, working_set};
+use super::prompt::{DOCS, is_note};
+use super::window::block::block;
 use super::window::{self, Budget};
 use crate::estimate::piece;
 use crate::message::{ContextNo, Totals};
@@ -14,6 +15,8 @@ use crate::message::{ContextNo, Totals};
 #[derive(Debug, Clone, Copy)]
 pub struct Shown {
     of: (ContextNo, Totals, Budget),
+    /// The first message that no compaction took out.
+    view: usize,
     messages: u64,
     /// Of the working set.
     set: u64,
@@ -24,11 +27,12 @@ impl Shown {
     #[must_use]
     pub fn of(context: &Context, budget: Budget, before: Option<Self>) -> Self {
         let of = (context.no, context.totals, budget);
+        let view = context.view();
         let messages = before
-            .filter(|before| before.of == of)
-            .map_or_else(|| window::tokens(&context.messages, budget), |before| before.messages);
-        let set = working_set(&context.working_set).map_or(0, |text| piece(text.len() as u64));
-        Self { of, messages, set }
+            .filter(|before| before.of == of && before.view == view)
+            .map_or_else(|| window::tokens(&context.messages[view..], budget), |before| before.messages);
+        let set = block(&context.working_set).map_or(0, |text| piece(text.len() as u64));
+        Self { of, view, messages, set }
     }
 
     /// Tokens, as they were estimated; `None` where the budget was another.

@@ -1,9 +1,12 @@
 //! Agents with something going on. A pure state machine decides ([`state`]), an actor carries out ([`actor`]), the
 //! registry finds the actor or starts it ([`registry`]). An agent without a context has no actor: it costs a row.
 
+pub mod acknowledge;
 pub mod actor;
+mod answer;
 mod call;
 mod changes;
+pub mod compaction;
 pub mod context;
 mod cut_off;
 pub mod directory;
@@ -14,6 +17,7 @@ mod exclusive;
 pub mod idle;
 #[cfg(test)]
 mod idle_tests;
+pub mod links;
 mod load;
 pub mod meter;
 mod notice;
@@ -22,6 +26,7 @@ mod queue;
 pub mod registry;
 pub mod rest;
 pub mod save;
+mod spent;
 pub mod state;
 #[cfg(test)]
 mod state_tests;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use chorus_proto::session::SESSION_SCHEMA;
-use chorus_proto::{Session, SessionHeader, SummarySource, TokenPair, Trigger};
+use chorus_proto::{Session, SessionHeader, SummarySource, Trigger};
 use uuid::Uuid;
 
 use super::Facts;
@@ -193,7 +193,7 @@ fn header(draft: &Draft, id: Uuid, session_id: &str) -> SessionHeader {
         message_count: draft.totals.messages,
         query_count: draft.totals.queries,
         token_estimate: draft.totals.tokens(),
-        restoration_tokens: TokenPair::default(),
+        restoration_tokens: draft.restoration,
         parent_id: draft.parent,
         tags: draft.tags.clone(),
         working_set: draft.working_set.clone(),

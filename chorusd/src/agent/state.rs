@@ -8,16 +8,17 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::mem;
 
-use chorus_proto::{ErrorKind, EventType, Session, WorkingSet};
+use chorus_proto::{ErrorKind, EventType, Receipt, Session, TokenPair, WorkingSet};
 use jiff::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
 
 use super::Facts;
+use super::compaction::Compaction;
 use super::context::{Context, Deadline, Pick, Room, page};
 use super::cut_off::CutOff;
 use super::effect::{Append, Beginning, Effect, Mark};
-use super::event::{Asked, Event, Journalled, Reply, Request, RequestId, Restore, Verb};
+use super::event::{Asked, Event, Journalled, Reply, Request, RequestId, Restore, Resume, Verb};
 use super::queue::Queued;
 use super::turn::{LeftOpen, Moment, Turn};
 use crate::failure::{Failure, Result};
@@ -72,6 +73,8 @@ pub(super) enum Owner {
     Turn(Uuid),
     /// What closes a turn that the daemon ended in.
     LeftOpen,
+    /// No messages, but some that leave the window.
+    Compaction(Box<Compaction>),
 }
 
 /// An exclusive request under way.
@@ -79,10 +82,21 @@ pub(super) enum Owner {
 pub(super) enum Busy {
     Writing { request: RequestId, then: Then },
     Ending { request: RequestId, reply: Reply, notice: Option<Effect> },
-    Replacing { request: RequestId, context: Box<Context>, session_id: String, saved_first: Option<Box<Session>> },
+    Replacing { request: RequestId, context: Box<Context>, by: By, saved_first: Option<Box<Session>> },
     Changing { request: RequestId, context: Box<Context>, reply: Reply },
     Materialising { request: RequestId, session: Uuid },
     Held,
+}
+
+/// What takes the place of a context.
+#[derive(Debug)]
+pub(super) struct By {
+    /// The session that it is, by its id and its name; told when it is there. What goes on from a session is told with its commit.
+    pub restored: Option<(Uuid, String)>,
+    /// Number of its next record.
+    pub next_record: u32,
+    /// What was gained by it, where the context was compacted.
+    pub receipt: Option<Box<Receipt>>,
 }
 
 /// What follows a save.
@@ -92,6 +106,7 @@ pub(super) enum Then {
     Clear,
     ClearWith { discarded: u64 },
     Restore(Box<(Beginning, Box<Restore>)>),
+    Resume(Box<(Beginning, Box<Resume>)>),
     PutAway { end: bool },
     Idle { timeout: Duration },
 }
@@ -161,7 +176,7 @@ impl State {
     }
 
     fn take(&mut self, event: Event, effects: &mut Vec<Effect>) {
-        let of_turn = matches!(event, Event::Called { .. } | Event::ToolEnded { .. });
+        let of_turn = matches!(event, Event::Called { .. } | Event::Compacted { .. } | Event::ToolEnded { .. });
         if of_turn && self.busy.is_some() {
             // What is under way has a copy of the context.
             self.deferred.push_back(event);
@@ -173,6 +188,7 @@ impl State {
                 self.request(*request, effects);
             }
             Event::Called { of, moment, result } => self.called(of, moment, *result, effects),
+            Event::Compacted { of, moment, compaction } => self.shrink(of, moment, compaction, effects),
             Event::ToolEnded { of, moment, call, result, is_error } => {
                 self.tool_ended(of, moment, &call, result, is_error, effects);
             }
@@ -322,13 +338,14 @@ impl State {
         match (pending.owner, result) {
             (Owner::Turn(turn), Ok(Journalled::Known(known))) => self.turn_kept(turn, Ok(Some(known)), effects),
             (Owner::Turn(turn), result) => self.turn_kept(turn, result.map(|_| None), effects),
+            (Owner::Compaction(compaction), result) => self.shrunk(*compaction, result.map(drop), effects),
             (Owner::LeftOpen, _) => self.unpark(effects),
             (Owner::Request(request), Ok(Journalled::Now(answer) | Journalled::Before(answer))) => {
                 effects.push(Effect::Reply(request, Ok(Reply::Appended(answer))));
             }
             (Owner::Request(request), Err(failure)) => effects.push(Effect::Reply(request, Err(failure))),
-            // Only turns have marks.
-            (Owner::Request(request), Ok(Journalled::Known(_))) => {
+            // Only turns have marks, and only compactions no messages.
+            (Owner::Request(request), Ok(Journalled::Known(_) | Journalled::Noted)) => {
                 effects.push(Effect::Reply(request, Err(Failure::internal("an append with the key of a turn"))));
             }
         }
@@ -358,6 +375,7 @@ pub(super) fn deadline_of(facts: &Facts, moment: Moment) -> Option<Deadline> {
 /// What would take the context away from under a turn.
 fn is_refused_in_turns(verb: &Verb) -> bool {
     matches!(verb, Verb::Clear { .. } | Verb::Restore(_) | Verb::Rewind { .. } | Verb::Unrewind)
+        || matches!(verb, Verb::SaveToCompact | Verb::Resume(_) | Verb::Uncompact)
         || matches!(verb, Verb::Save { clear: true, .. } | Verb::Hold { goes: false })
 }
 
@@ -375,6 +393,9 @@ pub(super) fn begun(begin: &Beginning) -> Context {
         base_session: None,
         working_set: WorkingSet::default(),
         rewound: Vec::new(),
+        compactions: Vec::new(),
+        uncompacted: 0,
+        restoration: TokenPair::default(),
     }
 }
 

@@ -13,10 +13,15 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::Facts;
+pub use super::answer::{Answer, Stopped};
+use super::compaction::Wish;
+use super::context::Context;
 use super::cut_off::CutOff;
 use super::effect::{Append, Beginning, CallModel, Effect, Mark};
 use super::event::{Asked, Known, Reply, RequestId};
+use super::links;
 use super::queue::Queued;
+use super::spent::add;
 use super::state::{Owner, Pending, State, deadline_of};
 use super::voice::Voice;
 use crate::clock::Ticks;
@@ -53,6 +58,8 @@ pub(super) struct Turn {
     late: Vec<RequestId>,
     /// The window was made smaller once, because it was too long.
     tight: bool,
+    /// Whether it is to be compacted before the next call.
+    wish: Wish,
     usage: Usage,
     calls: Vec<ToolCall>,
 }
@@ -62,6 +69,8 @@ enum Phase {
     /// The message is on its way into the journal.
     Opening,
     Calling,
+    /// That messages leave the window is on its way into the journal.
+    Shrinking,
     /// What the model said is on its way into the journal; these tools are called then.
     Keeping(Vec<ToolCall>),
     /// Tools whose results are not in the journal yet.
@@ -95,27 +104,15 @@ pub struct Moment {
     pub ticks: Ticks,
 }
 
-/// What a model said.
-#[derive(Debug)]
-pub struct Answer {
-    /// As it goes into the record; `None` where it said nothing at all.
-    pub message: Option<Stored>,
-    pub text: String,
-    pub calls: Vec<ToolCall>,
-    pub usage: Usage,
-    /// Why it said no more, where that is to be told.
-    pub note: Option<String>,
-}
-
-/// Why a model said nothing, or not all of it.
-#[derive(Debug)]
-pub struct Stopped {
-    pub failure: Failure,
-    /// What had come, as it goes into the record.
-    pub partial: Option<Stored>,
-    pub usage: Usage,
-    /// The window was longer than the model takes.
-    pub too_long: bool,
+impl Turn {
+    /// Waits for a compaction, where it is this call that it belongs to.
+    pub fn begin_shrinking(&mut self, step: u32) -> bool {
+        let calls = self.step == step && matches!(self.phase, Phase::Calling);
+        if calls {
+            self.phase = Phase::Shrinking;
+        }
+        calls
+    }
 }
 
 impl State {
@@ -169,6 +166,7 @@ impl State {
             cut_off: None,
             late: Vec::new(),
             tight: false,
+            wish: Wish::IfLong,
             usage: Usage::default(),
             calls: Vec::new(),
         });
@@ -259,7 +257,7 @@ impl State {
                 let outcome = std::mem::replace(&mut **outcome, Ok(String::new()));
                 self.finish(outcome, effects);
             }
-            Phase::Calling => {}
+            Phase::Calling | Phase::Shrinking => {}
         }
     }
 
@@ -304,8 +302,22 @@ impl State {
             context: context.map_or(ContextNo(0), |context| context.no),
             messages: context.map(|context| context.messages.clone()).unwrap_or_default(),
             working_set: context.map(|context| context.working_set.clone()).unwrap_or_default(),
+            view: context.map_or(0, Context::view),
+            wish: links::wish(context, turn.wish),
             tight: turn.tight,
         })));
+        // What comes of a compaction is looked at in this call only; the next may be long for another reason.
+        turn.wish = Wish::IfLong;
+    }
+
+    /// The window was compacted, or could not be; the model is asked.
+    pub(super) fn shrunk_in_turn(&mut self, result: Result<()>, effects: &mut Vec<Effect>) {
+        let Some(turn) = self.turn.as_mut().filter(|turn| matches!(turn.phase, Phase::Shrinking)) else { return };
+        turn.wish = Wish::No;
+        match result {
+            Ok(()) => self.call_or_end(effects),
+            Err(failure) => self.finish(Err(failure), effects),
+        }
     }
 
     /// The model has answered, or has not.
@@ -336,7 +348,7 @@ impl State {
             Err(stopped) => {
                 add(&mut turn.usage, &stopped.usage);
                 if stopped.too_long && stopped.partial.is_none() && !turn.tight && turn.cut_off.is_none() {
-                    turn.tight = true;
+                    (turn.tight, turn.wish) = (true, Wish::Now);
                     let note = "the conversation was longer than the model takes; it is shown less of it".into();
                     effects.push(Effect::SayAll(Said::Note(note)));
                     return self.call_or_end(effects);
@@ -440,18 +452,6 @@ impl State {
         }
         self.unpark(effects);
     }
-}
-
-/// Adds what a call used.
-fn add(total: &mut Usage, more: &Usage) {
-    fn sum<T: Copy>(a: Option<T>, b: Option<T>, add: fn(T, T) -> T) -> Option<T> {
-        a.zip(b).map(|(a, b)| add(a, b)).or(a).or(b)
-    }
-    total.input_tokens = sum(total.input_tokens, more.input_tokens, u64::saturating_add);
-    total.output_tokens = sum(total.output_tokens, more.output_tokens, u64::saturating_add);
-    total.cache_read_tokens = sum(total.cache_read_tokens, more.cache_read_tokens, u64::saturating_add);
-    total.cost_usd = sum(total.cost_usd, more.cost_usd, std::ops::Add::add);
-    total.duration_ms = sum(total.duration_ms, more.duration_ms, u64::saturating_add);
 }
 
 /// What a turn left open when the daemon ended in it.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_METHOD_NOT_FOUND, CODE_PARSE};
 use chorus_proto::methods::send::Said;
 use chorus_proto::methods::{
-    Method, agent, context, daemon, doctor, events, export, import, models, send, session, trash, usage,
+    Method, agent, chain, context, daemon, doctor, events, export, import, models, send, session, trash, usage,
 };
 use chorus_proto::rpc::{Progress, Request, VERSION};
 use chorus_proto::{ErrorKind, PROTOCOL, RpcError};
@@ -37,7 +37,9 @@ pub struct Caller {
 }
 
 /// Every method there is, for hints.
-const METHODS: [&str; 39] = [
+const METHODS: [&str; 41] = [
+    chain::Resume::NAME,
+    chain::Compact::NAME,
     context::Rewind::NAME,
     context::Pin::NAME,
     context::Unpin::NAME,
@@ -145,6 +147,16 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
                 .whole::<agent::Config, _, _>(params, |p| async move {
                     ops.store.judged(ops::agent::config::config(&ops, p).await)
                 })
+                .await
+        }
+        chain::Resume::NAME => {
+            answer
+                .whole::<chain::Resume, _, _>(params, |p| async move { ops::context::resume::resume(&ops, p).await })
+                .await
+        }
+        chain::Compact::NAME => {
+            answer
+                .whole::<chain::Compact, _, _>(params, |p| async move { ops::context::compact::compact(&ops, p).await })
                 .await
         }
         session::Delete::NAME => {

@@ -138,6 +138,16 @@ impl Worker {
         self.queue(Message::Checked, job, then)
     }
 
+    /// As [`Worker::submit`]; `then` sees the result as that of [`Worker::submit_checked`] does.
+    pub fn submit_telling<T, J, A>(&self, job: J, then: A) -> impl Future<Output = Result<T>> + Send + use<T, J, A>
+    where
+        T: Send + 'static,
+        J: FnOnce(&Connection) -> Result<T> + Send + 'static,
+        A: FnOnce(&T) + Send + 'static,
+    {
+        self.queue(Message::Job, job, then)
+    }
+
     /// As [`Worker::submit`], for what SQLite does only outside of a transaction.
     pub fn alone<T, J>(&self, job: J) -> impl Future<Output = Result<T>> + Send + use<T, J>
     where

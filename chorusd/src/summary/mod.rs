@@ -1,11 +1,14 @@
 //! What a conversation was about: in a few of its own sentences ([`extract`]: no model, no network, the same every time), or in a
 //! model's words: what it is asked ([`question`]) and what is kept of its answer ([`answer`]).
+//! What is kept of messages that leave a window: [`findings`]. What a fresh context has of the session before it: [`background`].
 
 mod answer;
+mod background;
 mod clean;
 mod cues;
 mod digest;
 mod extractive;
+mod findings;
 mod fit;
 mod outcome;
 mod question;
@@ -13,6 +16,8 @@ mod request;
 mod sentence;
 
 pub use answer::{Answer, Unusable, answer};
+pub use background::{acknowledged, acknowledgement, background, restoration};
 pub use digest::Digest;
 pub use extractive::{Extract, extract};
+pub use findings::{Findings, MOST, findings};
 pub use question::question;

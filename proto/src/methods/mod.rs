@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub mod agent;
+pub mod chain;
 pub mod context;
 pub mod daemon;
 pub mod doctor;

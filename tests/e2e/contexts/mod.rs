@@ -2,10 +2,12 @@
 
 mod append;
 mod clear;
+mod compact;
 pub mod idle;
 mod idle_clock;
 mod paging;
 mod pins;
+mod resume;
 mod rewind;
 mod save;
 mod show;

@@ -3,10 +3,13 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use chorus_proto::Client;
+use chorus_proto::{Client, Message};
 use chorus_tests::chat::Chat as _;
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 use serde_json::Value;
+
+/// What stands for a message that Chorus wrote.
+pub const GENERATED: &str = "(generated)";
 
 /// The live context of an agent, and every saved one, oldest first.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -19,12 +22,14 @@ impl State {
     pub fn of(client: &mut Client, agent: &str) -> Self {
         let mut sessions = client.history(agent);
         sessions.reverse();
+        // What Chorus wrote itself is not what must not be lost.
+        let said = |message: Message| if message.generated { GENERATED.to_owned() } else { message.content };
         let texts = |session: &chorus_proto::Session| {
             let (_, messages) = client.session(agent, &session.header.id.to_string());
-            messages.into_iter().map(|message| message.content).collect()
+            messages.into_iter().map(said).collect()
         };
         let saved = sessions.iter().map(texts).collect();
-        Self { live: client.texts(agent), saved }
+        Self { live: client.shown(agent).into_iter().map(said).collect(), saved }
     }
 
     /// The same with the live context saved.

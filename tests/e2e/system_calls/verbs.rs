@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use chorus_proto::methods::chain::{Compact, CompactParams, Resume, ResumeParams};
 use chorus_proto::methods::context::{
     Append, AppendParams, Clear, ClearParams, Restore, RestoreParams, Save, SaveParams,
 };
@@ -11,7 +12,7 @@ use chorus_tests::process::signal;
 use chorus_tests::{Daemon, Home};
 use rustix::process::Signal;
 
-use super::state::State;
+use super::state::{GENERATED, State};
 use crate::home;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub enum Verb {
     SaveAndClear,
     Clear,
     Restore,
+    Resume,
+    Compact,
     Shutdown,
 }
 
@@ -73,6 +76,8 @@ impl Verb {
                 let params = RestoreParams { agent, session: "latest".into(), discard: false, ..Default::default() };
                 client.call::<Restore>(&params).map(drop)
             }
+            Self::Resume => client.call::<Resume>(&ResumeParams { agent, session: "latest".into() }).map(drop),
+            Self::Compact => client.call::<Compact>(&CompactParams { agent, undo: false }).map(drop),
             Self::Shutdown => {
                 signal(daemon.pid, Signal::TERM);
                 return daemon.wait().success();
@@ -107,6 +112,10 @@ impl Verb {
             Self::Restore => {
                 let saved = before.with_save();
                 states.extend([saved.clone(), live(before.saved[0].clone(), &saved)]);
+            }
+            Self::Resume | Self::Compact => {
+                let saved = before.with_save();
+                states.extend([saved.clone(), live(vec![GENERATED.to_owned()], &saved)]);
             }
         }
         states

@@ -21,6 +21,8 @@ const RULES: [Rule; 22] = [
     Rule { path: "chorusd/src/agent/exclusive", never: IMPURE },
     Rule { path: "chorusd/src/agent/context", never: IMPURE },
     Rule { path: "chorusd/src/agent/window", never: IMPURE },
+    Rule { path: "chorusd/src/agent/compaction", never: IMPURE },
+    Rule { path: "chorusd/src/agent/links", never: IMPURE },
     Rule { path: "chorusd/src/permission/", never: FORMAT },
     Rule { path: "chorusd/src/session/", never: FORMAT },
     Rule { path: "chorusd/src/llm/", never: MODELS },

@@ -56,6 +56,12 @@ fn script(rig: &Rig) {
     rig.say("There you are.");
 }
 
+/// Sends a message, whatever comes of it.
+fn look(rig: &Rig) {
+    script(rig);
+    let _ = send(&mut rig.client(), "Look.");
+}
+
 /// The journal's own thread.
 fn journal(pid: u32) -> u32 {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("the daemon's threads").flatten();
@@ -65,15 +71,19 @@ fn journal(pid: u32) -> u32 {
     id.to_string_lossy().parse().expect("a number")
 }
 
-/// Runs the turn while strace counts the journal's writes, or kills at the one with this number.
-fn struck(rig: &Rig, kill_at: Option<usize>) -> Strace {
-    script(rig);
+/// Runs `act` while strace counts the journal's writes, or kills at the one with this number.
+pub(super) fn struck(rig: &Rig, kill_at: Option<usize>, act: impl FnOnce(&Rig)) -> Strace {
     let inject = kill_at.map(|number| format!("inject=pwrite64:signal=KILL:when={number}"));
     let mut args = vec!["-e", "trace=pwrite64"];
     args.extend(inject.iter().flat_map(|inject| ["-e", inject.as_str()]));
     let strace = Strace::attach(&rig.home, &[journal(rig.daemon.pid)], &args).expect("strace attaches");
-    let _ = send(&mut rig.client(), "Look.");
+    act(rig);
     strace
+}
+
+/// How many of the journal's writes were counted.
+pub(super) fn writes(strace: &Strace) -> usize {
+    strace.output().lines().filter(|line| line.contains("pwrite64(")).count()
 }
 
 #[test]
@@ -82,17 +92,17 @@ fn a_kill_at_any_write_of_the_journal_leaves_a_usable_context() {
     if !permitted(&rig.home) {
         return;
     }
-    let mut strace = struck(&rig, None);
+    let mut strace = struck(&rig, None, look);
     let whole = record(&mut rig.client());
     assert_eq!(whole.len(), 4);
     let rig = rig.crash();
     strace.wait();
-    let writes = strace.output().lines().filter(|line| line.contains("pwrite64(")).count();
+    let writes = writes(&strace);
     drop(rig);
     let numbers: Vec<usize> = (1..=writes).collect();
     for number in sample(&numbers, if all() { writes } else { 8 }, &mut Rng::new(11)) {
         let rig = Rig::new();
-        let strace = struck(&rig, Some(number));
+        let strace = struck(&rig, Some(number), look);
         let rig = rig.crash();
         drop(strace);
         let mut client = rig.client();

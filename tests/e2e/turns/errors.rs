@@ -1,7 +1,7 @@
 //! What goes wrong between the daemon and the model, and what the person reads.
 
 use chorus_proto::methods::agent::{Config, ConfigParams, Init, InitParams};
-use chorus_proto::{CallError, ErrorKind, Role};
+use chorus_proto::{CallError, ErrorKind, EventType, Role};
 use chorus_tests::Daemon;
 use chorus_tests::chat::{Chat as _, kind_of};
 use chorus_tests::ctl::chorusctl;
@@ -56,7 +56,7 @@ fn a_refused_key_is_told_and_harms_no_other_agent() {
 }
 
 #[test]
-fn a_conversation_that_is_too_long_is_shown_in_part_once() {
+fn a_conversation_that_is_too_long_is_compacted_once() {
     let too_long = r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#;
     let rig = Rig::new();
     let mut client = rig.client();
@@ -68,10 +68,12 @@ fn a_conversation_that_is_too_long_is_shown_in_part_once() {
     assert_eq!(send(&mut client, "Sum up.").expect("a turn").reply, "Shorter is better.");
     let lengths: Vec<usize> = rig.server.requests().iter().map(|request| request.text.len()).collect();
     assert!(lengths[1] < lengths[0], "{lengths:?}");
+    let compacted = rig.wait_for(EventType::ContextCompacted, 1).len();
+    assert_eq!((compacted, record(&mut client).len()), (1, 32), "nothing is deleted");
     rig.answer(Answer::error(400, too_long));
     rig.answer(Answer::error(400, too_long));
     let (what, hint) = told(send(&mut client, "Again."));
-    assert!(what.contains("long") && hint.contains("clear --save"), "{what}: {hint}");
+    assert!(what.contains("long") && hint.contains("context compact"), "{what}: {hint}");
     assert_eq!(rig.server.requests().len(), 4, "compacted once, then said");
 }
 

@@ -3,6 +3,7 @@
 
 mod caching;
 mod cancel;
+mod compaction;
 mod crash;
 mod errors;
 mod idle;

@@ -6,6 +6,7 @@ mod wire;
 
 use chorus_proto::{Message, NewMessage, Role};
 use chorus_tests::rng::{Rng, rounds};
+use chorusd::agent::compaction::border;
 use chorusd::agent::window::{Budget, Window, mend, window};
 use chorusd::message::Stored;
 use jiff::Timestamp;
@@ -33,16 +34,29 @@ fn every_window_of_every_history_is_legal_for_both_wire_formats() {
             _ => Budget { messages: 1 + rng.below(20) as usize, tokens: rng.below(200) },
         };
         let before = record.iter().map(|message| message.json().clone()).collect::<Vec<_>>();
-        let Window { messages, left_out, .. } = window(&record, budget);
+        let view = compacted(&record, &mut rng);
+        let Window { messages, left_out, .. } = window(&record[view..], budget);
         let told = || format!("round {round}, {budget:?}: {:#?}\nshown as {:#?}", before, json(&messages));
         wire::anthropic(&messages).unwrap_or_else(|why| panic!("{why}: {}", told()));
         wire::openai(&messages).unwrap_or_else(|why| panic!("{why}: {}", told()));
         let (again, mended) = mend(messages.clone());
         assert_eq!((json(&again), mended), (json(&messages), Vec::new()), "mended twice: {}", told());
-        assert!(left_out < record.len().max(1), "nothing is shown: {}", told());
+        assert!(left_out < (record.len() - view).max(1), "nothing is shown: {}", told());
         // The record is as it was.
         assert!(record.iter().zip(&before).all(|(message, json)| message.json() == json));
     }
+}
+
+/// Where the window of a record begins after some compactions.
+fn compacted(record: &[Stored], rng: &mut Rng) -> usize {
+    let mut view = 0;
+    for _ in 0..rng.below(3) {
+        if let Some(upto) = border(record, view, rng.below(60)) {
+            assert!(upto > view && upto < record.len() && record[upto].role() == Role::User, "{view} to {upto}");
+            view = upto;
+        }
+    }
+    view
 }
 
 /// What is legal is shown as it is.

@@ -25,9 +25,32 @@ pub struct Args {
     /// Begin a new conversation; what is not saved of the live one is saved first
     #[arg(long)]
     new: bool,
+    /// Go on from a saved conversation's summary in a new one; what is not saved of the live one is saved first
+    #[arg(long, value_name = "SESSION|FILE", conflicts_with = "new")]
+    resume: Option<String>,
     /// Show what the model thinks, too
     #[arg(long)]
     thinking: bool,
+}
+
+/// With what a conversation begins.
+#[derive(Debug, Clone, Copy)]
+enum Begin<'a> {
+    /// The live context.
+    GoOn,
+    New,
+    /// From this session.
+    Resume(&'a str),
+}
+
+impl<'a> Begin<'a> {
+    fn of(args: &'a Args) -> Self {
+        match &args.resume {
+            Some(session) => Self::Resume(session),
+            None if args.new => Self::New,
+            None => Self::GoOn,
+        }
+    }
 }
 
 /// Talks.
@@ -36,7 +59,7 @@ pub struct Args {
 /// Why it cannot go on.
 pub fn run(args: &Args, app: &mut App) -> Result<(), Failure> {
     let person = terminal::talks() && app.out.format() == Format::Text;
-    let opened = opening::open(app, args.new, person)?;
+    let opened = opening::open(app, Begin::of(args), person)?;
     app.out.flush()?;
     // Whatever is chosen elsewhere meanwhile, this goes on with the agent it began with.
     app.hold(opened.agent.clone());

@@ -4,8 +4,9 @@ use chorus_proto::methods::context::{Clear, ClearParams, Show, ShowParams, ShowR
 use chorus_proto::{ContextInfo, Message, Role};
 use jiff::Timestamp;
 
+use super::Begin;
 use crate::app::App;
-use crate::commands::describe;
+use crate::commands::{context, describe};
 use crate::error::Failure;
 use crate::ui::words::count;
 use crate::ui::{Style, safe, text};
@@ -23,13 +24,15 @@ pub struct Opened {
     pub since: Option<Timestamp>,
 }
 
-/// Looks what there is, and says so; `new` puts it away first.
+/// Looks what there is, and says so, after it was put away where that is asked for.
 ///
 /// # Errors
 /// Why there is nothing to go on with.
-pub fn open(app: &mut App, new: bool, person: bool) -> Result<Opened, Failure> {
-    if new {
-        begin_anew(app)?;
+pub fn open(app: &mut App, begin: Begin<'_>, person: bool) -> Result<Opened, Failure> {
+    match begin {
+        Begin::GoOn => {}
+        Begin::New => begin_anew(app)?,
+        Begin::Resume(session) => context::resume::beside(session, app)?,
     }
     let last = if person { SHOWN } else { 0 };
     let shown = app.call::<Show>(&look(app.agent(), last))?;

@@ -10,6 +10,7 @@ use crate::error::Failure;
 pub enum Command {
     Save(Option<String>),
     Restore(String),
+    Compact,
     History,
     Status,
     New,
@@ -18,9 +19,10 @@ pub enum Command {
 }
 
 /// Their names as they are typed, what may follow, and what they do.
-pub const COMMANDS: [(&str, &str, &str); 7] = [
+pub const COMMANDS: [(&str, &str, &str); 8] = [
     ("/save", "[DESCRIPTION]", "save the conversation; it goes on"),
     ("/restore", "SESSION", "put a saved conversation back as the live one"),
+    ("/compact", "", "save the conversation, and go on from its summary"),
     ("/history", "", "list saved conversations"),
     ("/status", "", "show the daemon and this agent"),
     ("/new", "", "begin a new conversation; what is not saved is saved first"),
@@ -41,6 +43,7 @@ pub fn read(line: &str) -> Option<Result<Command, Failure>> {
             Err(Failure::usage("/restore wants a session").hint("/history shows them; /restore latest, or its number"))
         }
         "restore" => Ok(Command::Restore(argument.to_owned())),
+        "compact" => alone(Command::Compact),
         "history" => alone(Command::History),
         "status" => alone(Command::Status),
         "new" => alone(Command::New),
@@ -63,6 +66,7 @@ pub fn run(app: &mut App, command: Command) -> Result<(), Failure> {
     match command {
         Command::Save(description) => context::save::run(context::save::Args::of(description), app),
         Command::Restore(session) => context::restore::run(context::restore::Args::of(session), app),
+        Command::Compact => context::compact::run(context::compact::Args::default(), app),
         Command::History => context::history::run(context::history::Args::default(), app),
         Command::Status => status::run(status::Args::of(app.agent()), app),
         Command::New => {

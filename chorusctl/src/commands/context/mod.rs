@@ -7,9 +7,11 @@ use crate::error::Failure;
 
 pub mod append;
 pub mod clear;
+pub mod compact;
 pub mod history;
 pub mod pin;
 pub mod restore;
+pub mod resume;
 pub mod rewind;
 pub mod save;
 pub mod show;
@@ -43,6 +45,10 @@ enum Verb {
     History(history::Args),
     /// Put a saved conversation back as the live one
     Restore(restore::Args),
+    /// Go on from a saved conversation's summary, in a fresh one
+    Resume(resume::Args),
+    /// Save the conversation, and go on from its summary in a fresh one
+    Compact(compact::Args),
     /// Drop the last turns from the live conversation
     Rewind(rewind::Args),
     /// Pin a fact, so that it stays in view
@@ -63,6 +69,8 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         Verb::Clear(args) => clear::run(args, app),
         Verb::History(args) => history::run(args, app),
         Verb::Restore(args) => restore::run(args, app),
+        Verb::Resume(args) => resume::run(args, app),
+        Verb::Compact(args) => compact::run(args, app),
         Verb::Rewind(args) => rewind::run(args, app),
         Verb::Pin(args) => pin::run(args, app),
         Verb::Unpin(args) => unpin::run(args, app),

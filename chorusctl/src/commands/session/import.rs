@@ -96,7 +96,11 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     first_failure.map_or(Ok(()), |status| Err(Failure::told(status)))
 }
 
-fn import(app: &mut App, file: &str, from: ImportFormat) -> Result<Box<RawValue>, Failure> {
+/// Sends a file to be imported; the result of the commit as it came.
+///
+/// # Errors
+/// A file that cannot be read, or what the daemon says.
+pub fn import(app: &mut App, file: &str, from: ImportFormat) -> Result<Box<RawValue>, Failure> {
     let (source, size) = open(file)?;
     let name = (file != "-").then(|| file.to_owned());
     let agent = app.agent();

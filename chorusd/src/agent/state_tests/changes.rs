@@ -153,6 +153,7 @@ fn draft_of(bench: &Bench) -> Box<Draft> {
         messages: context.messages.clone(),
         totals: context.totals,
         working_set: context.working_set.clone(),
+        restoration: context.restoration,
     })
 }
 

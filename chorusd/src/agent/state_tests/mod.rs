@@ -343,7 +343,7 @@ fn a_reference_is_written_out_only_for_its_session() {
     bench.handle(Event::Replaced(Ok(())));
     assert!(matches!(reply(bench.ask(Verb::Materialise(Uuid::from_u128(6)))), Ok(Reply::Materialised)));
     let effects = bench.ask(Verb::Materialise(Uuid::from_u128(5)));
-    assert!(matches!(&effects[..], [Effect::Materialise { messages, .. }] if messages.len() == 2));
+    assert!(matches!(&effects[..], [Effect::Materialise { context, .. }] if context.messages.len() == 2));
     bench.handle(Event::Materialised(Ok(())));
     assert_eq!(bench.state.context().unwrap().base_session, None);
     let effects = bench.append("on");

@@ -1,6 +1,7 @@
 //! What a model is shown of a conversation: the newest messages that fit, made legal for every provider. A pure function
 //! of the record, which itself is never mended.
 
+pub mod block;
 mod cut;
 mod mend;
 

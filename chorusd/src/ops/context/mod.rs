@@ -2,9 +2,12 @@
 
 pub mod append;
 pub mod clear;
+pub mod compact;
 pub mod history;
+mod parent;
 pub mod pin;
 pub mod restore;
+pub mod resume;
 pub mod rewind;
 pub mod save;
 pub mod show;

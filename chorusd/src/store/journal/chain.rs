@@ -30,6 +30,13 @@ pub enum Entry {
         saved: u64,
     },
     Unrewind,
+    /// JSON of a compaction.
+    Compact(Bytes),
+    Uncompact,
+    Restoration {
+        input: u64,
+        output: u64,
+    },
 }
 
 impl Chain {
@@ -45,6 +52,11 @@ impl Chain {
         }
         begin.insert(conn, context)?;
         Ok(Self::empty())
+    }
+
+    /// The chain of a context that there is.
+    pub fn going_on(conn: &Connection, context: ContextNo) -> Result<Option<Self>> {
+        find(conn, context)
     }
 
     /// The row of the newest record.
@@ -104,6 +116,9 @@ fn entry(number: u32, envelope: &[u8]) -> Result<Entry> {
         }
         Record::Rewind { keep, saved } => Entry::Rewind { keep, saved },
         Record::Unrewind => Entry::Unrewind,
+        Record::Compact { json } => Entry::Compact(Bytes::copy_from_slice(json)),
+        Record::Uncompact => Entry::Uncompact,
+        Record::Restoration { input, output } => Entry::Restoration { input, output },
     })
 }
 

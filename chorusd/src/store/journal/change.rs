@@ -25,6 +25,7 @@ pub enum ChangeRecord {
     WorkingSet(Bytes),
     Rewind { keep: u64, saved: u64 },
     Unrewind,
+    Uncompact,
 }
 
 impl ChangeRecord {
@@ -33,6 +34,7 @@ impl ChangeRecord {
             Self::WorkingSet(json) => Record::WorkingSet { json },
             Self::Rewind { keep, saved } => Record::Rewind { keep: *keep, saved: *saved },
             Self::Unrewind => Record::Unrewind,
+            Self::Uncompact => Record::Uncompact,
         }
     }
 }

@@ -117,6 +117,12 @@ pub fn set(
     Ok(())
 }
 
+/// Sets the newest record, where nothing else changes.
+pub fn set_newest(conn: &Connection, context: ContextNo, newest: Option<i64>) -> Result<()> {
+    conn.prepare_cached("UPDATE contexts SET last_record = ?2 WHERE id = ?1")?.execute(params![context.0, newest])?;
+    Ok(())
+}
+
 /// All heads.
 pub fn all(conn: &Connection) -> Result<Vec<Head>> {
     let mut statement = conn.prepare(

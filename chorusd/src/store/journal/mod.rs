@@ -7,6 +7,7 @@ mod chain;
 mod change;
 mod events;
 mod head;
+mod links;
 mod record;
 mod schema;
 mod turn;
@@ -28,6 +29,7 @@ pub use chain::Entry;
 pub use change::{Change, ChangeRecord};
 pub use events::NewEvent;
 pub use head::{Head, NewHead, from_nanos, to_nanos};
+pub use links::{Behind, Renewal};
 pub use record::{Record, unreadable};
 pub use turn::{KnownTurn, TurnMark};
 
@@ -278,7 +280,7 @@ impl Journal {
         context: ContextNo,
         messages: Vec<Stored>,
         session: Uuid,
-        working_set: Option<Bytes>,
+        behind: Behind,
     ) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             chain::clear(conn, context)?;
@@ -286,9 +288,7 @@ impl Journal {
             for (number, message) in (0_u32..).zip(&messages) {
                 chain.add(conn, number, &Record::Message { json: message.json() })?;
             }
-            if let Some(json) = &working_set {
-                chain.add(conn, u32::try_from(messages.len()).unwrap_or(u32::MAX), &Record::WorkingSet { json })?;
-            }
+            behind.add(conn, &mut chain, u32::try_from(messages.len()).unwrap_or(u32::MAX))?;
             conn.execute(
                 "UPDATE contexts SET base_session = NULL, saved_session = nullif(saved_session, ?2),
                      saved_messages = iif(saved_session = ?2, 0, saved_messages), last_record = ?3 WHERE id = ?1",

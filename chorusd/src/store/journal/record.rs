@@ -24,6 +24,12 @@ pub enum Record<'a> {
     Rewind { keep: u64, saved: u64 },
     /// The last rewind is taken back.
     Unrewind,
+    /// Older messages left the window, serialised.
+    Compact { json: &'a [u8] },
+    /// The last compaction is taken back.
+    Uncompact,
+    /// What it cost to resume, in tokens.
+    Restoration { input: u64, output: u64 },
 }
 
 const CONFIG: Configuration = standard();
@@ -78,13 +84,16 @@ mod tests {
         assert_eq!(Record::decode(&[1, 2, 2, b'{', b'}']).unwrap(), Record::WorkingSet { json: b"{}" });
         assert_eq!(Record::decode(&[1, 3, 9, 12]).unwrap(), Record::Rewind { keep: 9, saved: 12 });
         assert_eq!(Record::decode(&[1, 4]).unwrap(), Record::Unrewind);
+        assert_eq!(Record::decode(&[1, 5, 2, b'{', b'}']).unwrap(), Record::Compact { json: b"{}" });
+        assert_eq!(Record::decode(&[1, 6]).unwrap(), Record::Uncompact);
+        assert_eq!(Record::decode(&[1, 7, 9, 12]).unwrap(), Record::Restoration { input: 9, output: 12 });
         assert_eq!(Record::Message { json: b"{}" }.encode().unwrap(), message);
         assert_eq!(Record::Session { id: [7; 16], messages: 42 }.encode().unwrap(), session);
     }
 
     #[test]
     fn damage_is_an_error() {
-        for bytes in [&[][..], &[9, 0, 0], &[1], &[1, 7], &[1, 0, 9, 1], &[1, 0, 0, 0]] {
+        for bytes in [&[][..], &[9, 0, 0], &[1], &[1, 77], &[1, 0, 9, 1], &[1, 0, 0, 0]] {
             assert!(Record::decode(bytes).is_err(), "{bytes:?}");
         }
     }

@@ -92,6 +92,8 @@ pub const MIGRATIONS: Migrations = &[
     ) WITHOUT ROWID;
     CREATE INDEX turn_keys_at ON turn_keys (at);
 ",
+    // Records of compactions and of resumed contexts came: an older release cannot read them.
+    "SELECT 1;",
 ];
 
 /// The highest number that any context has.

@@ -30,6 +30,7 @@ fn they_are_the_verbs_for_this_agent() {
     let mut running = chat(&plain(&home));
     say(&mut running, "/save before lunch\r", PROMPT);
     say(&mut running, "/restore 2\r", "restored ");
+    say(&mut running, "/compact\r", "gave way to");
     say(&mut running, "/history\r", PROMPT);
     say(&mut running, "/status\r", "chorusd ");
     say(&mut running, "/new\r", "a new conversation\r\n");
@@ -40,10 +41,23 @@ fn they_are_the_verbs_for_this_agent() {
     assert_eq!(status.code(), Some(0), "{out}");
     assert_eq!(calls.of("context.save"), [json!({"agent": "atlas", "description": "before lunch", "clear": false})]);
     assert_eq!(calls.of("context.restore"), [json!({"agent": "atlas", "session": "2", "discard": false})]);
+    assert_eq!(calls.of("context.compact"), [json!({"agent": "atlas", "undo": false})]);
     assert_eq!(calls.of("context.clear"), [json!({"agent": "atlas", "save": true})]);
     assert_eq!(calls.of("status"), [json!({"agent": "atlas"})]);
     assert_eq!(calls.of("context.history").len(), 1);
     assert!(calls.of("send").is_empty());
+}
+
+#[test]
+fn it_begins_from_a_session_where_one_is_said() {
+    let home = home();
+    let calls = answers(&home);
+    let mut command = plain(&home);
+    command.args(["--resume", "2"]);
+    let out = leave(chat(&command));
+    assert!(out.contains("warning: the session before it") && out.contains("resumed "), "{out}");
+    assert_eq!(calls.of("context.resume"), [json!({"agent": "atlas", "session": "2"})]);
+    assert!(calls.of("context.clear").is_empty());
 }
 
 #[test]

@@ -1,0 +1,69 @@
+//! Asking an agent's model to acknowledge what a fresh context goes on from.
+
+use std::time::Duration;
+
+use chorus_proto::{NewMessage, Role, TokenPair};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::Facts;
+use super::registry::Registry;
+use crate::llm::{Request, Stop};
+use crate::summary::{acknowledged, restoration};
+use crate::usage::{CallKind, Caller};
+
+/// How long somebody waits for it; then Chorus acknowledges by itself.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The longest answer, in tokens: some models think aloud first.
+const ANSWER: u32 = 1024;
+
+/// What the model said to the background, or `None` where there is none, a cap forbids it, it failed or said nothing that can be used;
+/// and what that cost.
+pub async fn acknowledge(
+    registry: &Registry,
+    facts: &Facts,
+    background: &str,
+    stop: CancellationToken,
+) -> (Option<String>, TokenPair) {
+    let nothing = (None, TokenPair::default());
+    let Some(Ok(target)) = facts.model.as_deref().map(|model| registry.models.resolve(model)) else { return nothing };
+    if let Err(failure) = registry.usage.may_call(facts).await {
+        tracing::info!(agent = %facts.name, %failure, "no model is asked to acknowledge");
+        return nothing;
+    }
+    let at = registry.clock.now();
+    let asked = NewMessage::text(Role::User, restoration(background)).complete(|| Uuid::now_v7().to_string(), at);
+    let request = Request {
+        messages: vec![asked],
+        system: facts.system_prompt.clone().into_iter().collect(),
+        max_tokens: ANSWER,
+        ..Request::default()
+    };
+    let call = registry.models.call_once(&target, &request, stop);
+    let Ok(called) = tokio::time::timeout(PATIENCE, call).await else {
+        tracing::warn!(agent = %facts.name, model = %target, "the model took too long to acknowledge");
+        return nothing;
+    };
+    let caller = Caller { facts, context: None, turn_id: None, kind: CallKind::Acknowledgement, target: &target, at };
+    let cost = caller.ended(&called).map(|row| {
+        let cost = TokenPair { input: row.input, output: row.output };
+        (row, cost)
+    });
+    let cost = match cost {
+        Some((row, cost)) => {
+            registry.usage.note(row).await;
+            cost
+        }
+        None => TokenPair::default(),
+    };
+    let said = match called {
+        Ok(reply) if reply.stop != Stop::Refused => acknowledged(&reply.content),
+        Ok(_) => None,
+        Err(error) => {
+            tracing::warn!(agent = %facts.name, %error, "a model was asked to acknowledge in vain");
+            None
+        }
+    };
+    (said, cost)
+}

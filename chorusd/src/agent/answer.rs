@@ -1,0 +1,29 @@
+//! What comes of asking a model.
+
+use chorus_proto::{ToolCall, Usage};
+
+use crate::failure::Failure;
+use crate::message::Stored;
+
+/// What a model said.
+#[derive(Debug)]
+pub struct Answer {
+    /// As it goes into the record; `None` where it said nothing at all.
+    pub message: Option<Stored>,
+    pub text: String,
+    pub calls: Vec<ToolCall>,
+    pub usage: Usage,
+    /// Why it said no more, where that is to be told.
+    pub note: Option<String>,
+}
+
+/// Why a model said nothing, or not all of it.
+#[derive(Debug)]
+pub struct Stopped {
+    pub failure: Failure,
+    /// What had come, as it goes into the record.
+    pub partial: Option<Stored>,
+    pub usage: Usage,
+    /// The window was longer than the model takes.
+    pub too_long: bool,
+}

@@ -1,0 +1,170 @@
+//! Links of a chain, and compactions in place. Part of the state machine.
+
+use chorus_proto::methods::send::Said;
+use chorus_proto::{ErrorKind, EventType, Receipt, Session, Trigger};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::compaction::{Compaction, Wish};
+use super::context::Context;
+use super::effect::{Beginning, Effect, What};
+use super::event::{Asked, Compacts, Reply, RequestId, Resume};
+use super::exclusive::anew;
+use super::state::{Busy, By, Owner, Pending, State, Then, begun};
+use super::turn::Moment;
+use crate::failure::{Failure, Result};
+use crate::message::Totals;
+
+impl State {
+    /// Lets a fresh context go on from a session.
+    pub(super) fn resume(&mut self, asked: &Asked, resume: Box<Resume>, effects: &mut Vec<Effect>) {
+        let begin = anew(asked, resume.session);
+        let context = self.context.as_ref();
+        if let Some(compacts) = &resume.compacts {
+            let as_saved = |context: &Context| {
+                context.saved_session == Some(resume.session) && context.totals.messages == compacts.messages
+            };
+            if context.is_some_and(|context| as_saved(context) && context.unsaved() == 0) {
+                self.renew(asked.id, begin, resume, None, effects);
+            } else {
+                effects.push(Effect::Reply(asked.id, Ok(Reply::GoneOn)));
+            }
+        } else if context.is_some_and(|context| context.unsaved() > 0) {
+            self.put(asked, Trigger::Resume, Then::Resume(Box::new((begin, resume))), effects);
+        } else {
+            self.renew(asked.id, begin, resume, None, effects);
+        }
+    }
+
+    /// Begins it.
+    pub(super) fn renew(
+        &mut self,
+        request: RequestId,
+        begin: Beginning,
+        resume: Box<Resume>,
+        saved_first: Option<Box<Session>>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Resume { session, session_id, mut working_set, acknowledgement, cost, mut compacts } = *resume;
+        if let Some(context) = &self.context {
+            let pins = &context.working_set.pinned_facts;
+            if let Some(Compacts { receipt, .. }) = &mut compacts {
+                // They may be younger than the save.
+                working_set.pinned_facts.clone_from(pins);
+                receipt.pins = pins.iter().map(|fact| fact.text.clone()).collect();
+            } else if context.totals.messages == 0 {
+                // Pins without a conversation are in no session yet: they come along.
+                working_set.pinned_facts.extend(pins.iter().cloned());
+            }
+        }
+        let messages = vec![acknowledgement];
+        let news = match &compacts {
+            Some(compacts) => (EVENT, news(&compacts.receipt, Some((session, &session_id)))),
+            None => {
+                let data = json!({"id": session, "session_id": session_id, "messages": messages.len()});
+                (EventType::ContextRestored, data)
+            }
+        };
+        effects.push(Effect::Renew {
+            old: self.context.as_ref().map(|context| context.no),
+            new: Box::new(begin.clone()),
+            messages: messages.clone(),
+            working_set: Box::new(working_set.clone()),
+            restoration: cost,
+            news,
+        });
+        // The working set, what it cost, and the messages.
+        let next_record = u32::try_from(messages.len()).unwrap_or(u32::MAX).saturating_add(2);
+        let totals = Totals::of(&messages);
+        let context = Context { messages, totals, working_set, restoration: cost, ..begun(&begin) };
+        let receipt = compacts.map(|compacts| Box::new(compacts.receipt));
+        let by = By { restored: None, next_record, receipt };
+        self.busy = Some(Busy::Replacing { request, context: Box::new(context), by, saved_first });
+    }
+
+    /// Shows the messages again that the last compaction took out of the window.
+    pub(super) fn uncompact(&mut self, asked: &Asked, effects: &mut Vec<Effect>) {
+        let mut after = self.context.clone();
+        let Some((receipt, mut context)) = after.as_mut().and_then(Context::uncompact).zip(after) else {
+            let name = &asked.facts.name;
+            let failure = Failure::new(ErrorKind::Denied, format!("{name} has no compaction to take back"));
+            let hint = match self.context.as_ref().and_then(|context| context.parent) {
+                Some(parent) => {
+                    format!(
+                        "`chorusctl --agent {name} context restore {parent}` has every message of the session before"
+                    )
+                }
+                None => "every message is in the window, as far as it goes".to_owned(),
+            };
+            effects.push(Effect::Reply(asked.id, Err(failure.hint(hint))));
+            return;
+        };
+        context.last_activity_at = asked.now;
+        let reply = Reply::Uncompacted { receipt: Box::new(receipt), messages: context.totals.messages };
+        let begin = self.pinning(asked);
+        self.change(asked, begin, context, What::Uncompact, reply, effects);
+    }
+
+    /// Journals that messages leave the window, before the model is asked.
+    pub(super) fn shrink(
+        &mut self,
+        (id, step): (Uuid, u32),
+        moment: Moment,
+        compaction: Box<Compaction>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let calls = self.turn.as_mut().filter(|turn| turn.id == id).is_some_and(|turn| turn.begin_shrinking(step));
+        let Some(begin) = self.going_on().filter(|_| calls) else { return };
+        let number = self.next_record;
+        self.next_record = number.saturating_add(1);
+        let context = begin.context;
+        self.pending.push_back(Pending {
+            owner: Owner::Compaction(compaction.clone()),
+            deadline: begin.deadline,
+            begin,
+            messages: Vec::new(),
+            at: moment.now,
+        });
+        effects.push(Effect::Compact { context, number, compaction, at: moment.now });
+    }
+
+    /// Messages have left the window, or could not.
+    pub(super) fn shrunk(&mut self, compaction: Compaction, result: Result<()>, effects: &mut Vec<Effect>) {
+        if result.is_ok()
+            && let Some(context) = &mut self.context
+        {
+            effects.push(Effect::SayAll(Said::Note(told(&compaction.receipt))));
+            context.compact(compaction);
+        }
+        self.shrunk_in_turn(result, effects);
+    }
+}
+
+/// What a turn is asked about its window.
+pub(super) fn wish(context: Option<&Context>, wish: Wish) -> Wish {
+    let held = |context: &Context| context.totals.messages < context.uncompacted;
+    if wish == Wish::IfLong && context.is_some_and(held) { Wish::No } else { wish }
+}
+
+/// A receipt in a line.
+fn told(receipt: &Receipt) -> String {
+    let Receipt { tokens_before, tokens_after, left, .. } = receipt;
+    format!(
+        "the window was compacted: {left} older messages gave way to the working set (~{tokens_before} tokens before, \
+         ~{tokens_after} after); nothing is deleted, `chorusctl context compact --undo` shows them again"
+    )
+}
+
+/// What observers hear; `from`: the session that a fresh context goes on from.
+#[must_use]
+pub fn news(receipt: &Receipt, from: Option<(Uuid, &str)>) -> Value {
+    let mut data = json!(receipt);
+    if let (Some(fields), Some((id, session_id))) = (data.as_object_mut(), from) {
+        fields.insert("id".to_owned(), json!(id));
+        fields.insert("session_id".to_owned(), json!(session_id));
+    }
+    data
+}
+
+/// The event of a compaction in place.
+pub const EVENT: EventType = EventType::ContextCompacted;

@@ -1,0 +1,140 @@
+//! The session that a fresh context goes on from: what is taken over of it, and what a person should know about it.
+
+use chorus_proto::{ErrorKind, Message, NewMessage, Role, SessionHeader, TokenPair, WorkingSet};
+use uuid::Uuid;
+
+use crate::agent::Facts;
+use crate::agent::acknowledge::acknowledge;
+use crate::agent::context::{Pick, Room, page};
+use crate::failure::{Failure, Result};
+use crate::message::Stored;
+use crate::ops::session::get::read;
+use crate::ops::{Ops, blocking, view};
+use crate::store::catalog::SessionRow;
+use crate::summary::{self, Digest, background, findings};
+
+/// The newest messages that are looked at for decisions, tasks and files.
+const NEWEST: u64 = 2000;
+
+/// A session as a fresh context knows it.
+#[derive(Debug)]
+pub struct Parent {
+    pub header: SessionHeader,
+    /// The session's own working set, with what its messages name beside.
+    pub found: WorkingSet,
+    pub background: String,
+    /// Ids of the first and the last message.
+    pub ends: (Option<String>, Option<String>),
+    pub warnings: Vec<String>,
+}
+
+/// The first message of a fresh context.
+#[derive(Debug)]
+pub struct Acknowledged {
+    pub text: String,
+    pub message: Stored,
+    pub cost: TokenPair,
+    /// Chorus wrote it.
+    pub generated: bool,
+}
+
+impl Parent {
+    /// Reads it. Where only the file is gone or damaged, its summary in the catalog is all that is known.
+    ///
+    /// # Errors
+    /// `session_not_found` or `corrupt_session` where there is no summary either.
+    pub async fn read(ops: &Ops, agent: &Facts, row: &SessionRow) -> Result<Self> {
+        let _no_deletes = ops.sessions_lock.read().await;
+        let mut warnings = Vec::new();
+        let name = &row.header.session_id;
+        if row.header.agent_id != agent.id {
+            warnings.push(format!("the session {name} is one of {}", row.header.agent_name));
+        }
+        let (header, messages) = match read(ops, row).await {
+            Ok((file, changed)) => {
+                if changed {
+                    warnings.push(format!("the file of {name} was changed since it was saved"));
+                }
+                // The row has the newest summary; the file, what only it holds.
+                (SessionHeader { working_set: file.header.working_set, ..row.header.clone() }, file.messages)
+            }
+            Err(failure) if is_lost(&failure) && row.header.summary.is_some() => {
+                warnings.push(format!("{}; only its summary is known", failure.message));
+                (row.header.clone(), Vec::new())
+            }
+            Err(failure) => return Err(failure),
+        };
+        if header.summary.is_none() {
+            warnings.push(format!("the session {name} has no summary; what is known of it is taken from its messages"));
+        }
+        if let Some(before) = header.parent_id
+            && !is_there(ops, before).await?
+        {
+            warnings.push(format!("the session before it ({before}) is gone; nothing is taken from that one"));
+        }
+        let (header, found, ends) = blocking(move || Ok(known(header, &messages))).await?;
+        let background = background(&header, &found);
+        Ok(Self { header, found, background, ends, warnings })
+    }
+
+    /// The working set of a context that goes on from it.
+    #[must_use]
+    pub fn working_set(&self) -> WorkingSet {
+        WorkingSet {
+            background: Some(self.background.clone()),
+            pinned_facts: self.found.pinned_facts.clone(),
+            ..WorkingSet::default()
+        }
+    }
+
+    /// The words that open the context: the model's where there is one and `ask` is said, else Chorus's own.
+    ///
+    /// # Errors
+    /// None that can be told: texts serialise.
+    pub async fn acknowledge(&self, ops: &Ops, facts: &Facts, ask: bool) -> Result<Acknowledged> {
+        let (said, cost) = match ask {
+            true => acknowledge(&ops.registry, facts, &self.background, ops.stop.child_token()).await,
+            false => (None, TokenPair::default()),
+        };
+        let generated = said.is_none();
+        let text = said.unwrap_or_else(|| summary::acknowledgement(&self.header, &self.found));
+        let new = NewMessage::text(Role::Assistant, text.clone());
+        let message = Message { generated, ..new.complete(|| Uuid::now_v7().to_string(), ops.clock.now()) };
+        let message = Stored::new(&message).map_err(|e| Failure::internal(e.to_string()))?;
+        Ok(Acknowledged { text, message, cost, generated })
+    }
+}
+
+fn is_lost(failure: &Failure) -> bool {
+    matches!(failure.kind, ErrorKind::SessionNotFound | ErrorKind::CorruptSession)
+}
+
+/// Whether a session is in the catalog, and its file where it belongs.
+async fn is_there(ops: &Ops, session: Uuid) -> Result<bool> {
+    let Some(row) = ops.store.catalog.session(session).await? else { return Ok(false) };
+    Ok(view::path(ops, &row.header).await?.is_file())
+}
+
+type Known = (SessionHeader, WorkingSet, (Option<String>, Option<String>));
+
+/// What the header leaves open, told by the messages themselves.
+fn known(mut header: SessionHeader, messages: &[Stored]) -> Known {
+    let mut found = header.working_set.clone();
+    let (newest, _) = page(messages, Pick::Last(NEWEST), Room { page: usize::MAX, message: usize::MAX });
+    let said = findings(newest.iter().filter_map(|message| message.to_message().ok()), &found, usize::MAX);
+    found.decisions.extend(said.decisions);
+    found.open_tasks.extend(said.open_tasks);
+    found.files_touched.extend(said.files_touched);
+    if header.summary.is_none() {
+        let mut digest = Digest::new();
+        for index in Digest::indices(messages.len()) {
+            if let Ok(message) = messages[index].to_message() {
+                digest.push(&message);
+            }
+        }
+        header.summary = summary::extract(&digest).summary;
+    }
+    let id = |message: Option<&Stored>| message.and_then(|message| message.to_message().ok()).map(|message| message.id);
+    let ends = (id(messages.first()), id(messages.last()));
+    (header, found, ends)
+}

@@ -1,0 +1,80 @@
+//! Paths of files, in what tools are called with and in what is said.
+
+use serde_json::Value;
+
+/// The longest path that is taken for one, in bytes.
+const LONGEST: usize = 200;
+
+/// How deep parameters are looked into.
+const DEPTH: usize = 8;
+
+/// Names without a folder are files where they end so.
+const ENDINGS: &[&str] = &[
+    "c", "cc", "cfg", "conf", "cpp", "cs", "css", "csv", "go", "h", "hpp", "html", "ini", "ipynb", "java", "js",
+    "json", "jsonl", "jsx", "kt", "lock", "md", "php", "proto", "py", "rb", "rs", "scss", "sh", "sql", "swift", "toml",
+    "ts", "tsx", "txt", "xml", "yaml", "yml",
+];
+
+/// Each path of a text, as it stands there.
+pub fn in_text(text: &str, mut found: impl FnMut(&str)) {
+    for token in text.split(|c: char| c.is_whitespace() || "\"'`()[]{}<>|,;=".contains(c)) {
+        let token = token.trim_end_matches(['.', ':', '!', '?', '*']).trim_start_matches('*');
+        // `src/lib.rs:42` names a line of it.
+        let token = token
+            .split_once(':')
+            .map_or(token, |(path, line)| if line.starts_with(|c: char| c.is_ascii_digit()) { path } else { token });
+        if is_path(token) {
+            found(token);
+        }
+    }
+}
+
+/// Each path in the parameters of a call: whatever a parameter says that is named after paths or files, and what looks like one in
+/// the others.
+pub fn in_params(params: &str, mut found: impl FnMut(&str)) {
+    if let Ok(params) = serde_json::from_str::<Value>(params) {
+        walk(&params, false, DEPTH, &mut found);
+    }
+}
+
+fn walk(value: &Value, named: bool, depth: usize, found: &mut impl FnMut(&str)) {
+    match value {
+        Value::String(text) if named && is_plain(text) => found(text),
+        Value::String(text) if !named && text.len() < LONGEST * 4 => in_text(text, found),
+        Value::Array(all) if depth > 0 => all.iter().for_each(|value| walk(value, named, depth - 1, found)),
+        Value::Object(fields) if depth > 0 => {
+            for (name, value) in fields {
+                let name = name.to_lowercase();
+                walk(value, name.contains("path") || name.contains("file"), depth - 1, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Text that may be a path because it is said to be one.
+fn is_plain(text: &str) -> bool {
+    !text.trim().is_empty() && text.len() <= LONGEST && !text.chars().any(char::is_control)
+}
+
+fn is_path(token: &str) -> bool {
+    let legal = |c: char| c.is_alphanumeric() || "/._-+@~".contains(c);
+    if token.len() < 3 || token.len() > LONGEST || !token.chars().all(legal) || token.contains("//") {
+        return false;
+    }
+    if !token.chars().any(char::is_alphabetic) {
+        return false;
+    }
+    let (folder, name) = token.rsplit_once('/').map_or((None, token), |(folder, name)| (Some(folder), name));
+    let ending =
+        name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty() || folder.is_some()).map(|(_, ending)| ending);
+    match folder {
+        // `/usr/bin/env`, `./run`, `~/notes`; `and/or` is none.
+        Some(_) if token.starts_with(['/', '~']) || token.starts_with("./") || token.starts_with("../") => {
+            token.trim_start_matches(['/', '.', '~']).len() > 1
+        }
+        Some(_) => ending
+            .is_some_and(|ending| (1..=5).contains(&ending.len()) && ending.chars().all(|c| c.is_ascii_alphanumeric())),
+        None => ending.is_some_and(|ending| ENDINGS.contains(&ending)),
+    }
+}

@@ -1,0 +1,76 @@
+use chorus_proto::NewMessage;
+use serde_json::json;
+
+use super::*;
+
+fn said(id: &str, role: Role, text: &str) -> Message {
+    let new = NewMessage { id: Some(id.into()), ..NewMessage::text(role, text) };
+    new.complete(String::new, jiff::Timestamp::UNIX_EPOCH)
+}
+
+fn texts(items: &[Item]) -> Vec<&str> {
+    items.iter().map(|item| item.text.as_str()).collect()
+}
+
+fn found(messages: &[Message]) -> Findings {
+    findings(messages.to_vec(), &WorkingSet::default(), MOST)
+}
+
+#[test]
+fn decisions_and_tasks_are_told_by_their_words_and_named_by_their_message() {
+    let talk = [
+        said("1", Role::User, "We decided to keep Postgres. Is it decided that we leave? I like it."),
+        said(
+            "2",
+            Role::Assistant,
+            "Good. The back-fill for March still needs a test.\n\n- [ ] write it\n- [x] decided already",
+        ),
+        said("3", Role::ToolResult, "We decided nothing here."),
+        said("4", Role::User, "we decided to keep  Postgres! Don’t forget the index."),
+    ];
+    let found = found(&talk);
+    assert_eq!(texts(&found.decisions), ["We decided to keep Postgres."]);
+    assert_eq!(
+        texts(&found.open_tasks),
+        ["write it", "The back-fill for March still needs a test.", "Don’t forget the index."]
+    );
+    assert_eq!(found.decisions[0].message_id.as_deref(), Some("1"));
+    assert_eq!(found.decisions[0].source, ItemSource::Rule);
+    assert_eq!(found, self::found(&talk), "the same every time");
+}
+
+#[test]
+fn files_come_from_calls_and_texts_and_no_fraction_is_one() {
+    let call = json!({"role": "assistant", "content": "I open `src/main.rs:42`, and/or docs/a.md. See https://x.y/z.html, 1/2.",
+        "tool_calls": [{"id": "c", "name": "view", "params": {"file_path": "lib/x y.rs", "n": 1, "command": "cat ./run.sh | wc"}}]});
+    let new: NewMessage = serde_json::from_value(call).unwrap();
+    let message = new.complete(|| "m".into(), jiff::Timestamp::UNIX_EPOCH);
+    let found = found(&[message, said("2", Role::User, "Look at Cargo.toml and src/main.rs, e.g. version 1.2.")]);
+    assert_eq!(texts(&found.files_touched), ["src/main.rs", "docs/a.md", "lib/x y.rs", "./run.sh", "Cargo.toml"]);
+}
+
+#[test]
+fn there_are_ten_of_each_at_most_and_none_that_is_known() {
+    let many: Vec<Message> = (0..30)
+        .map(|n| said(&n.to_string(), Role::User, &format!("We decided on plan {n}. See src/{n}.rs.")))
+        .collect();
+    let first = found(&many);
+    assert_eq!((first.decisions.len(), first.files_touched.len()), (10, 10));
+    assert_eq!(first.decisions[9].text, "We decided on plan 9.");
+    let known = WorkingSet { decisions: first.decisions, ..WorkingSet::default() };
+    let more = findings(many, &known, MOST);
+    assert_eq!(more.decisions[0].text, "We decided on plan 10.");
+}
+
+#[test]
+fn odd_texts_do_no_harm() {
+    for text in
+        ["", "/", "//", "~", "./", "a/", "[ ]", "- [ ]", "todo", "é/é.é", "\u{0}decided\u{0} it now", "日本/語.md"]
+    {
+        let params = json!({"path": text});
+        let call =
+            json!({"role": "assistant", "content": text, "tool_calls": [{"id": "c", "name": "v", "params": params}]});
+        let new: NewMessage = serde_json::from_value(call).unwrap();
+        let _ = found(&[new.complete(String::new, jiff::Timestamp::UNIX_EPOCH)]);
+    }
+}

@@ -1,0 +1,74 @@
+//! `context.resume`, `context.compact`: a conversation goes on in a fresh context, the next link of its chain.
+
+use serde::{Deserialize, Serialize};
+
+use super::method;
+use crate::session::Session;
+use crate::working_set::Receipt;
+
+method!(
+    /// Begins a fresh context that knows a session by its summary only.
+    Resume = "context.resume", ResumeParams => ResumeResult
+);
+method!(
+    /// Saves, and goes on in a fresh context; or takes the last compaction of the window back.
+    Compact = "context.compact", CompactParams => CompactResult
+);
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ResumeParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// `latest`, `latest~N`, a history number, a session_id, a UUID or a unique prefix of either.
+    pub session: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ResumeResult {
+    /// What is gone on from.
+    pub session: Session,
+    /// Messages in the live context now.
+    pub messages: u64,
+    /// What the live context was saved as before.
+    pub saved_first: Option<Session>,
+    /// The first message of the live context.
+    pub acknowledgement: String,
+    /// Chorus wrote it, not the model.
+    pub generated: bool,
+    /// What a person should know, for example that the session has no summary.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CompactParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Show the messages again that the last compaction in place took out of the window.
+    #[serde(default)]
+    pub undo: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CompactResult {
+    /// What the conversation goes on from; null with `undo`.
+    pub session: Option<Session>,
+    /// Messages in the live context now.
+    pub messages: u64,
+    /// Always null: `session` is what was saved.
+    pub saved_first: Option<Session>,
+    /// The first message of the live context; null with `undo`.
+    pub acknowledgement: Option<String>,
+    /// Chorus wrote it, not the model.
+    pub generated: bool,
+    /// What was done, or with `undo` taken back.
+    pub receipt: Receipt,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
