@@ -88,6 +88,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_window_has_at_most_four_fifths_of_what_the_model_takes() {
+        let facts = Facts::default();
+        let of = |takes| fits(&facts, takes);
+        assert_eq!([of(None), of(Some(200_000)), of(Some(10_000))], [15_000, 15_000, 8000]);
+    }
+
+    #[test]
     fn notes_are_shown_as_far_as_there_is_room() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(docs(dir.path()), None);

@@ -3,6 +3,7 @@
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::chain::{Compact, CompactParams, CompactResult};
 use chorus_proto::methods::context::{Pin, PinParams, Rewind, RewindParams, Show, ShowParams};
+use chorus_proto::methods::session::{Delete, DeleteParams};
 use chorus_proto::{CallError, Client, ErrorKind, EventType, NewMessage, Role, WorkingSet};
 use chorus_tests::chat::{Chat as _, kind_of};
 use chorus_tests::model_server::{Answer, Recorded};
@@ -132,6 +133,30 @@ fn pins_survive_many_compactions_byte_for_byte() {
     let saved = rig.client().save("a", "all of it");
     assert_eq!(saved.header.message_count, 140 * 7 + 12);
     assert_eq!(saved.header.working_set.pinned_facts.len(), 2);
+}
+
+#[test]
+fn a_compaction_stays_when_the_session_it_was_restored_from_goes() {
+    let rig = long();
+    // Each save asks for a summary, too.
+    rig.server.anthropic().always(Answer::text(["Noted."]));
+    let mut client = rig.client();
+    let saved = client.save("a", "all of it");
+    client.append("a", "And one more.");
+    client.restore("a", &saved.header.session_id);
+    send(&mut client, "Go.").expect("a turn");
+    let before = working_set(&mut client);
+    let params = DeleteParams { agent: Some("a".into()), session: saved.header.session_id, ..Default::default() };
+    client.call::<Delete>(&params).expect("session.delete");
+    client.append("a", "What came next.");
+    let rig = rig.crash();
+    let mut client = rig.client();
+    assert_eq!((record(&mut client).len(), working_set(&mut client)), (143, before));
+    let undone = compact(&mut client, true).expect("an undo");
+    let receipt = rig.wait_for(EventType::ContextCompacted, 1)[0].data.clone();
+    assert_eq!(Some(undone.receipt.left), receipt["left"].as_u64());
+    assert!(working_set(&mut client).decisions.is_empty());
+    assert_eq!(client.pins("a"), PINS);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The state machine, event by event.
 
 mod changes;
+mod links;
 mod turns;
 
 use core::time::Duration;
