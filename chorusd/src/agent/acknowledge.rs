@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::Facts;
 use super::registry::Registry;
+use crate::estimate;
 use crate::llm::{Request, Stop};
 use crate::summary::{acknowledged, restoration};
 use crate::usage::{CallKind, Caller};
@@ -40,12 +41,13 @@ pub async fn acknowledge(
         max_tokens: ANSWER,
         ..Request::default()
     };
+    let estimated = estimate::request(&request);
     let call = registry.models.call_once(&target, &request, stop);
     let Ok(called) = tokio::time::timeout(PATIENCE, call).await else {
         tracing::warn!(agent = %facts.name, model = %target, "the model took too long to acknowledge");
         return nothing;
     };
-    let caller = Caller { facts, context: None, turn_id: None, kind: CallKind::Acknowledgement, target: &target, at };
+    let caller = Caller { facts, context: None, turn_id: None, kind: CallKind::Acknowledgement, target: &target, estimated, at };
     let cost = caller.ended(&called).map(|row| {
         let cost = TokenPair { input: row.input, output: row.output };
         (row, cost)

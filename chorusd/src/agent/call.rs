@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::compaction::{Compaction, compaction};
 use super::effect::CallModel;
+use super::meter;
 use super::prompt::{Prompt, fits, prompt};
 use super::registry::Registry;
 use super::turn::{Answer, Moment, Stopped};
@@ -20,6 +21,7 @@ use crate::failure::Failure;
 use crate::llm::{CallError, Class, Output, Reply, Stop};
 use crate::message::Stored;
 use crate::store::journal::NewEvent;
+use crate::tools;
 use crate::usage::{CallKind, Caller};
 
 /// What a call came to.
@@ -82,7 +84,8 @@ enum Prepared {
 
 fn prepare(call: &CallModel, takes: Option<u64>) -> Prepared {
     let (record, set) = (&call.messages[..], &call.working_set);
-    if let Some(compaction) = compaction(record, call.view, set, fits(&call.facts, takes), call.wish) {
+    let limit = fits(&call.facts, takes, meter::fixed(&call.facts) + estimate::tools(&tools::specs()));
+    if let Some(compaction) = compaction(record, call.view, set, limit, call.wish) {
         return Prepared::Compacts(Box::new(compaction));
     }
     let view = call.view.min(record.len());

@@ -5,7 +5,7 @@ use chorus_proto::{Item, ItemSource, Receipt, Role, TokenBudget, WorkingSet};
 use serde::{Deserialize, Serialize};
 
 use super::window::block;
-use crate::message::{Stored, Totals};
+use crate::message::Stored;
 use crate::summary::{self, Digest, MOST, findings};
 
 /// The newest messages that stay in the window, where they leave room for more.
@@ -85,7 +85,7 @@ impl Derived {
 /// Tokens of what could be shown: the messages and the working set.
 #[must_use]
 pub fn tokens(messages: &[Stored], set: &WorkingSet) -> u64 {
-    (Totals::of(messages).chars + block::chars(set)) / 4
+    messages.iter().map(Stored::tokens).sum::<u64>() + block::tokens(set)
 }
 
 /// The compaction of a window that begins with the message `from` and may have `limit` tokens; `None` where it is not wished for or
@@ -123,14 +123,14 @@ pub fn compaction(record: &[Stored], from: usize, set: &WorkingSet, limit: u64, 
 /// they have more, with a later turn, at the latest the newest.
 #[must_use]
 pub fn border(record: &[Stored], from: usize, room: u64) -> Option<usize> {
-    let mut chars = 0;
+    let mut tokens = 0;
     let mut chosen = None;
     for index in (from + 1..record.len()).rev() {
-        chars += record[index].chars();
+        tokens += record[index].tokens();
         if record[index].role() != Role::User {
             continue;
         }
-        if chosen.is_some() && chars / 4 > room {
+        if chosen.is_some() && tokens > room {
             break;
         }
         chosen = Some(index);

@@ -6,8 +6,7 @@ use std::path::Path;
 use super::Facts;
 use super::context::Context;
 use super::prompt::{DOCS, is_note};
-use super::window::block::block;
-use super::window::{self, Budget};
+use super::window::{self, Budget, block};
 use crate::estimate::piece;
 use crate::message::{ContextNo, Totals};
 
@@ -31,7 +30,7 @@ impl Shown {
         let messages = before
             .filter(|before| before.of == of && before.view == view)
             .map_or_else(|| window::tokens(&context.messages[view..], budget), |before| before.messages);
-        let set = block(&context.working_set).map_or(0, |text| piece(text.len() as u64));
+        let set = block::tokens(&context.working_set);
         Self { of, view, messages, set }
     }
 

@@ -21,7 +21,7 @@ pub mod links;
 mod load;
 pub mod meter;
 mod notice;
-mod prompt;
+pub mod prompt;
 mod queue;
 pub mod registry;
 pub mod rest;

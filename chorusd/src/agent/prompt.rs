@@ -7,8 +7,8 @@ use std::path::Path;
 use chorus_proto::WorkingSet;
 
 use super::Facts;
-use super::window::block::block;
-use super::window::{Budget, window};
+use super::window::{Budget, block, window};
+use crate::estimate::{self, piece};
 use crate::llm::Request;
 use crate::message::Stored;
 use crate::tools;
@@ -33,9 +33,13 @@ pub fn prompt(facts: &Facts, messages: &[Stored], set: &WorkingSet, takes: Optio
     let mut system: Vec<String> = facts.system_prompt.clone().into_iter().collect();
     system.extend(docs(&facts.dir.join("docs")));
     let stable = system.len();
-    system.extend(block(set));
-    let fits = fits(facts, takes);
-    let budget = Budget { messages: facts.window.messages, tokens: if tight { fits / 4 } else { fits } };
+    let tools = tools::specs();
+    let fixed = estimate::tools(&tools) + system.iter().map(|text| piece(text.len() as u64)).sum::<u64>();
+    let fits = fits(facts, takes, fixed);
+    // However much is known of it, something of the conversation itself is shown.
+    let left = fits.saturating_sub(block::tokens(set)).max(fits / 2);
+    system.extend(block::block(set));
+    let budget = Budget { messages: facts.window.messages, tokens: if tight { left / 4 } else { left } };
     let shown = window(messages, budget);
     let answer = takes.map_or(ANSWER, |takes| ANSWER.min(takes / 4)).max(1);
     let request = Request {
@@ -43,16 +47,18 @@ pub fn prompt(facts: &Facts, messages: &[Stored], set: &WorkingSet, takes: Optio
         system,
         stable,
         goes_on: true,
-        tools: tools::specs(),
+        tools,
         max_tokens: u32::try_from(answer).unwrap_or(u32::MAX),
     };
     Prompt { request, left_out: shown.left_out }
 }
 
-/// The tokens that a window may have: as many as are configured, at most 80 % of what the model takes.
+/// The tokens that messages and working set may have: as many as are configured, and with the `fixed` rest of the request at most
+/// 80 % of what the model takes. Where that rest alone is more, still a fifth: the provider has the last word then.
 #[must_use]
-pub fn fits(facts: &Facts, takes: Option<u64>) -> u64 {
-    takes.map_or(facts.window.tokens, |takes| facts.window.tokens.min(takes / 5 * 4))
+pub fn fits(facts: &Facts, takes: Option<u64>, fixed: u64) -> u64 {
+    let most = |takes: u64| (takes / 5 * 4).saturating_sub(fixed).max(takes / 5);
+    takes.map_or(facts.window.tokens, |takes| facts.window.tokens.min(most(takes)))
 }
 
 /// The agent's notes: as many as there is room for, by name, the rest only named.
@@ -90,8 +96,9 @@ mod tests {
     #[test]
     fn a_window_has_at_most_four_fifths_of_what_the_model_takes() {
         let facts = Facts::default();
-        let of = |takes| fits(&facts, takes);
-        assert_eq!([of(None), of(Some(200_000)), of(Some(10_000))], [15_000, 15_000, 8000]);
+        let of = |takes, fixed| fits(&facts, takes, fixed);
+        assert_eq!([of(None, 500), of(Some(200_000), 500), of(Some(10_000), 0)], [15_000, 15_000, 8000]);
+        assert_eq!([of(Some(10_000), 500), of(Some(10_000), 9000)], [7500, 2000]);
     }
 
     #[test]

@@ -117,6 +117,11 @@ impl Reading {
     }
 }
 
+/// All sentences of a text that is read this once, in order.
+pub(super) fn sentences(text: &str) -> Vec<Sentence> {
+    units(text).iter().flat_map(|unit| split(&unit.text)).map(|text| Sentence::new(&text)).collect()
+}
+
 fn piece(unit: &Unit) -> Piece {
     let sentences = split(&unit.text).iter().map(|text| Rc::new(Sentence::new(text))).collect();
     Piece { opens_section: unit.opens_section, sentences }

@@ -9,7 +9,6 @@ use std::collections::HashSet;
 use chorus_proto::{Item, ItemSource, Message, Role, WorkingSet};
 use sha2::{Digest as _, Sha256};
 
-use super::clean::units;
 use super::digest::ends;
 use super::fit::cut;
 use super::sentence::sentences;
@@ -62,7 +61,7 @@ pub fn findings(messages: impl IntoIterator<Item = Message>, known: &WorkingSet,
                 tasks.add(task, &message.id);
             }
         }
-        for sentence in sentences(&units(&text)) {
+        for sentence in sentences(&text) {
             if cues::is_task(&sentence.words) && !cues::is_box(&sentence.text) {
                 tasks.add(&sentence.text, &message.id);
             } else if cues::is_decision(&sentence.words) && !sentence.text.ends_with(['?', '？']) {
