@@ -6,6 +6,7 @@ pub mod doctor;
 pub mod events;
 mod import_sink;
 pub mod models;
+pub mod permissions;
 mod rebuild;
 pub mod scan;
 pub mod select;

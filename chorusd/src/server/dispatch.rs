@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_METHOD_NOT_FOUND, CODE_PARSE};
 use chorus_proto::methods::{
-    Method, agent, context, daemon, doctor, events, export, import, models, send, session, trash, usage,
+    Method, agent, context, daemon, doctor, events, export, import, models, permissions, send, session, trash, usage,
 };
 use chorus_proto::rpc::{Progress, Request, VERSION};
 use chorus_proto::{ErrorKind, PROTOCOL, RpcError};
@@ -33,7 +33,7 @@ pub struct Caller {
 }
 
 /// Every method there is, for hints.
-const METHODS: [&str; 39] = [
+const METHODS: [&str; 42] = [
     context::Rewind::NAME,
     context::Pin::NAME,
     context::Unpin::NAME,
@@ -70,6 +70,9 @@ const METHODS: [&str; 39] = [
     import::Begin::NAME,
     import::Add::NAME,
     import::Commit::NAME,
+    permissions::List::NAME,
+    permissions::Show::NAME,
+    permissions::Check::NAME,
     models::List::NAME,
     models::Validate::NAME,
     usage::Show::NAME,
@@ -103,6 +106,15 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
             answer.now::<export::Select, _, _>(params, |p| ops::session::export::select(o, p)).await
         }
         export::Read::NAME => answer.now::<export::Read, _, _>(params, |p| ops::session::export::read(o, p)).await,
+        permissions::List::NAME => {
+            answer.now::<permissions::List, _, _>(params, |p| ops::permissions::list::list(o, p)).await
+        }
+        permissions::Show::NAME => {
+            answer.now::<permissions::Show, _, _>(params, |p| ops::permissions::show::show(o, p)).await
+        }
+        permissions::Check::NAME => {
+            answer.now::<permissions::Check, _, _>(params, |p| ops::permissions::check::check(o, p)).await
+        }
         models::List::NAME => answer.now::<models::List, _, _>(params, |p| ops::models::list::list(o, p)).await,
         usage::Show::NAME => answer.now::<usage::Show, _, _>(params, |p| ops::usage::usage(o, p)).await,
         trash::List::NAME => answer.now::<trash::List, _, _>(params, |p| ops::trash::list::list(o, p)).await,

@@ -19,7 +19,7 @@ const RULES: [Rule; 20] = [
     Rule { path: "chorusd/src/agent/exclusive", never: IMPURE },
     Rule { path: "chorusd/src/agent/context", never: IMPURE },
     Rule { path: "chorusd/src/agent/window", never: IMPURE },
-    Rule { path: "chorusd/src/permission/", never: FORMAT },
+    Rule { path: "chorusd/src/permissions/", never: IMPURE },
     Rule { path: "chorusd/src/session/", never: FORMAT },
     Rule { path: "chorusd/src/llm/", never: MODELS },
     Rule { path: "chorusd/src/tools/", never: BELOW },

@@ -19,7 +19,7 @@ pub type OnSaid = Box<dyn Fn(Said) -> futures_util::future::BoxFuture<'static, (
 /// One turn. Whoever asked may go away; the turn goes on.
 ///
 /// # Errors
-/// `invalid_params`, `agent_not_found`, `busy`, `model_unavailable`, `limit_reached`, `interrupted`, `disk_full`,
+/// `invalid_params`, `agent_not_found`, `busy`, `model_unavailable`, `invalid_config`, `limit_reached`, `interrupted`, `disk_full`,
 /// `storage_failed`.
 pub async fn send(ops: &Ops, params: SendParams, on_said: Option<OnSaid>) -> Result<SendResult> {
     if params.text.trim().is_empty() && params.attachments.is_empty() {
@@ -30,6 +30,7 @@ pub async fn send(ops: &Ops, params: SendParams, on_said: Option<OnSaid>) -> Res
     // Said before anything is kept: without a model nobody would answer.
     let name = &agent.facts.name;
     let model = agent.facts.model.as_deref().ok_or_else(|| crate::agent::no_model(name))?;
+    crate::ops::permissions::usable(&agent.facts)?;
     ops.models.resolve(model)?;
     ops.usage.may_call(&agent.facts).await?;
     let source = Source { kind: SourceKind::Cli, channel_id: None, message_id: None, format: None };
