@@ -188,13 +188,17 @@ pub fn normalise(key: &str, value: Value, profiles: &Profiles) -> Result<Value> 
                 .ok_or_else(|| Failure::invalid(format!("`{key}` must be a number of 0 or more")).hint(example(key)))?
         }
         // A profile of its own, typed as JSON.
-        Value::String(text) if key == "permissions" && text.trim_start().starts_with('{') => serde_json::from_str(&text)
-            .map_err(|e| Failure::invalid(format!("the `permissions` are no JSON: {e}")).hint(example(key)))?,
+        Value::String(text) if key == "permissions" && text.trim_start().starts_with('{') => {
+            serde_json::from_str(&text)
+                .map_err(|e| Failure::invalid(format!("the `permissions` are no JSON: {e}")).hint(example(key)))?
+        }
         Value::Number(number) if key == "idle_timeout" && number.as_u64() == Some(0) => Value::from("0"),
         other => other,
     };
     if key == "permissions" && (value.is_string() || value.is_object()) {
-        profiles.resolve(&value).map_err(|e| Failure::invalid(format!("the `permissions` cannot be used: {e}")).hint(example(key)))?;
+        profiles
+            .resolve(&value)
+            .map_err(|e| Failure::invalid(format!("the `permissions` cannot be used: {e}")).hint(example(key)))?;
     }
     check(key, &value).map_err(|e| {
         let what = ["has a ", "has an ", "has "].iter().find_map(|start| e.strip_prefix(start));
@@ -287,7 +291,10 @@ mod tests {
         assert!(normalise("daily_cost_limit", "-1".into(), &profiles).is_err());
         assert!(normalise("daily_cost_limit", "inf".into(), &profiles).is_err());
         assert!(normalise("idle_timeout", "soon".into(), &profiles).is_err());
-        assert_eq!(normalise("modle", "x".into(), &profiles).unwrap_err().hint.as_deref(), Some("did you mean `model`?"));
+        assert_eq!(
+            normalise("modle", "x".into(), &profiles).unwrap_err().hint.as_deref(),
+            Some("did you mean `model`?")
+        );
         assert!(normalise("id", "x".into(), &profiles).is_err());
     }
 }

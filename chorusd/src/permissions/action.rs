@@ -10,21 +10,46 @@ pub const BASH: &str = "tool:bash:";
 pub enum Action<'a> {
     /// A file tool (`create_file`, `append_file`, `str_replace`, `view`) and the path in the workspace, as the tool
     /// will open it.
-    File { tool: &'a str, path: &'a str },
-    Bash { command: &'a str },
+    File {
+        tool: &'a str,
+        path: &'a str,
+    },
+    Bash {
+        command: &'a str,
+    },
     /// `init`, `commit`, `diff` or `log`.
-    Git { verb: &'a str },
-    GitBranch { name: &'a str },
-    GitCheckout { name: &'a str },
-    GitPush { remote: &'a str, branch: &'a str },
-    GitMergeRequest { target: &'a str },
+    Git {
+        verb: &'a str,
+    },
+    GitBranch {
+        name: &'a str,
+    },
+    GitCheckout {
+        name: &'a str,
+    },
+    GitPush {
+        remote: &'a str,
+        branch: &'a str,
+    },
+    GitMergeRequest {
+        target: &'a str,
+    },
     SelfEditSystemPrompt,
-    SelfEditDocs { path: &'a str },
+    SelfEditDocs {
+        path: &'a str,
+    },
     /// The name of a profile, or `custom`.
-    SelfEditPermissions { profile: &'a str },
-    SelfEditModel { model: &'a str },
+    SelfEditPermissions {
+        profile: &'a str,
+    },
+    SelfEditModel {
+        model: &'a str,
+    },
     /// `list_models`, `list_agents`, `search_sessions`, `remember` or `send_to_agent`, with what it is given.
-    Other { tool: &'a str, argument: &'a str },
+    Other {
+        tool: &'a str,
+        argument: &'a str,
+    },
 }
 
 impl fmt::Display for Action<'_> {

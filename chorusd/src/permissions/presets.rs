@@ -34,10 +34,9 @@ pub fn preset(name: &str) -> Option<Spec> {
             ]),
             ..Spec::default()
         },
-        "locked" => Spec {
-            allow: own(&["tool:view:.*", "tool:list_models:.*", "tool:search_sessions:.*"]),
-            ..Spec::default()
-        },
+        "locked" => {
+            Spec { allow: own(&["tool:view:.*", "tool:list_models:.*", "tool:search_sessions:.*"]), ..Spec::default() }
+        }
         _ => return None,
     };
     Some(spec)

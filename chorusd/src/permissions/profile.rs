@@ -92,7 +92,11 @@ impl Profile {
             Some(command) if self.spec.bash == BashMode::Parsed => self.command(command),
             _ => {
                 let (decision, rule) = self.told(self.find(action));
-                Verdict { decision, rule: rule.clone(), parts: vec![Part { action: action.to_owned(), decision, rule }] }
+                Verdict {
+                    decision,
+                    rule: rule.clone(),
+                    parts: vec![Part { action: action.to_owned(), decision, rule }],
+                }
             }
         }
     }

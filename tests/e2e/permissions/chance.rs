@@ -41,8 +41,20 @@ const JOINTS: [(&str, &str, &str); 30] = [
 ];
 
 const HARMLESS: [&str; 14] = [
-    "ls", "pwd", "echo \"a; b\"", "cat 'x y'", "git status", "true", ":", "echo a\\ b", "[ -f x ]", "cargo test --all",
-    "RUST_LOG=x ls", "cat <<'E'\nx\nE", "grep -n \"it's\" x", "echo '\"'",
+    "ls",
+    "pwd",
+    "echo \"a; b\"",
+    "cat 'x y'",
+    "git status",
+    "true",
+    ":",
+    "echo a\\ b",
+    "[ -f x ]",
+    "cargo test --all",
+    "RUST_LOG=x ls",
+    "cat <<'E'\nx\nE",
+    "grep -n \"it's\" x",
+    "echo '\"'",
 ];
 
 #[test]
@@ -72,9 +84,9 @@ fn joining_more_to_a_denied_command_never_allows_it() {
 
 /// Pieces of commands that a reader may get wrong.
 const PIECES: [&str; 48] = [
-    " ", " ", " ", "\n", "\t", ";", "&", "&&", "|", "||", "(", ")", "{", "}", "<", ">", ">>", "<<", "<<-", "<<<", ">&", "&>", "'",
-    "\"", "\\", "\\\n", "#", " #", "$", "`", "$(", "${", "$'", "!", "=", "~", "*", "[", "]", "2", "a", "aa", "E", "x=1", "'E'",
-    "\r", "\u{a0}", "é",
+    " ", " ", " ", "\n", "\t", ";", "&", "&&", "|", "||", "(", ")", "{", "}", "<", ">", ">>", "<<", "<<-", "<<<", ">&",
+    "&>", "'", "\"", "\\", "\\\n", "#", " #", "$", "`", "$(", "${", "$'", "!", "=", "~", "*", "[", "]", "2", "a", "aa",
+    "E", "x=1", "'E'", "\r", "\u{a0}", "é",
 ];
 
 /// A command of pieces that are put together at random.

@@ -39,7 +39,8 @@ fn every_command_gets_the_wanted_verdict() {
     for (wanted, profile, command) in &lines {
         let verdict = profiles[profile].judge(&action(command));
         if verdict.decision.as_str() != wanted {
-            wrong.push(format!("{profile}: {command:?} is {}, wanted {wanted}: {verdict:?}", verdict.decision.as_str()));
+            wrong
+                .push(format!("{profile}: {command:?} is {}, wanted {wanted}: {verdict:?}", verdict.decision.as_str()));
         }
     }
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), lines.len(), wrong.join("\n"));
@@ -79,7 +80,24 @@ fn ten_thousand_parts_are_all_judged() {
 #[test]
 fn what_is_made_to_exhaust_the_parser_is_asked_about() {
     let free = &own_profiles()["free"];
-    for piece in ["(", "$(", "{ ", "if ", "`", "\"$(", "<<A ", "case a in (", "[[ ( ", "$((", "${a:-", "a|", "x=", "\\\n", "'", "<("] {
+    for piece in [
+        "(",
+        "$(",
+        "{ ",
+        "if ",
+        "`",
+        "\"$(",
+        "<<A ",
+        "case a in (",
+        "[[ ( ",
+        "$((",
+        "${a:-",
+        "a|",
+        "x=",
+        "\\\n",
+        "'",
+        "<(",
+    ] {
         let started = Instant::now();
         for count in [500, (60 << 10) / piece.len(), (1 << 20) / piece.len()] {
             let verdict = free.judge(&action(&piece.repeat(count)));

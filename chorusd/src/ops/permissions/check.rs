@@ -11,9 +11,11 @@ use crate::ops::{Ops, blocking, select};
 /// # Errors
 /// `agent_not_found`, `invalid_config`, and `invalid_params` for what is no action.
 pub async fn check(ops: &Ops, params: CheckParams) -> Result<Verdict> {
-    let named = params.action.strip_prefix("tool:").and_then(|rest| rest.split_once(':')).is_some_and(|(tool, _)| {
-        !tool.is_empty() && tool.chars().all(|c| c.is_ascii_lowercase() || c == '_')
-    });
+    let named = params
+        .action
+        .strip_prefix("tool:")
+        .and_then(|rest| rest.split_once(':'))
+        .is_some_and(|(tool, _)| !tool.is_empty() && tool.chars().all(|c| c.is_ascii_lowercase() || c == '_'));
     if !named {
         let shown: String = params.action.chars().take(80).collect();
         return Err(Failure::invalid(format!("{shown:?} is no action"))

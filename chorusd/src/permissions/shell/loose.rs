@@ -11,7 +11,7 @@ const TAILS: usize = 64;
 /// braces as the words inside (`{rm,-rf}` is `rm -rf`).
 #[must_use]
 pub fn loosen(text: &str) -> String {
-    let text: String = text.chars().filter(|c| *c == '\r' || !chars::hidden(*c) || c.is_whitespace()).collect();
+    let text: String = text.chars().filter(|c| !chars::hidden(*c) || c.is_whitespace()).collect();
     let mut out = String::with_capacity(text.len());
     let mut rest = text.as_str();
     let mut braces = 0_usize;
@@ -130,7 +130,7 @@ pub fn names(loose: &str, out: &mut Vec<String>) {
 /// What a loosened command may be called, and every command that its words may be the beginning of: for what runs others.
 pub fn tails(loose: &str, out: &mut Vec<String>) {
     names(loose, out);
-    let starts = loose.match_indices([' ', ';', '&', '|', '(', '=']).map(|(at, _)| at + 1);
+    let starts = loose.match_indices([' ', ';', '&', '|', '(', '=', '"', '\'']).map(|(at, _)| at + 1);
     for at in starts.take(TAILS) {
         names(loose[at..].trim_start(), out);
     }

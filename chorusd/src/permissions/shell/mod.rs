@@ -14,6 +14,9 @@ use super::action::{Action, BASH};
 /// Longer commands are not taken apart, in bytes.
 const MAX: usize = 64 << 10;
 
+/// How many substitutions are looked for beside those that the parser finds.
+const INNER: usize = 256;
+
 const TOO_LONG: &str = "it is too long to be taken apart";
 const UNREADABLE: &str = "it cannot be parsed";
 const DIFFER: &str = "it can be read in two ways";
@@ -92,6 +95,11 @@ fn searched(text: &str, found: &tree::Found, why: &str) -> Script {
     }
     let writes = found.writes.iter().filter_map(|span| text.get(span.clone()));
     script.pieces.extend(writes.filter_map(|raw| write(&loose::loosen(raw), true)));
+    // Substitutions that the parser takes for text, in `${x:-…}` for one.
+    let inner = text.match_indices(['`', '(']).take(INNER).filter_map(|(at, mark)| text.get(at + mark.len()..));
+    for piece in inner.filter_map(|rest| rest.split([';', '|', '&', '\n', ')', '`']).next()) {
+        hide(piece, loose::names, &mut script.hidden);
+    }
     script
 }
 
@@ -101,13 +109,24 @@ fn unreadable(text: &str, why: &str) -> Script {
     let action = Action::Bash { command: text }.to_string();
     script.pieces.push(Piece { action, forms: Vec::new(), guard: None });
     let end = (0..=MAX.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let mut forms = Vec::new();
-    for piece in text[..end].split([';', '|', '&', '\n', '(', ')', '{', '}', '`', '<', '>']) {
-        forms.clear();
-        loose::tails(&loose::loosen(piece), &mut forms);
-        script.hidden.extend(forms.drain(..).map(|form| format!("{BASH}{form}")));
+    let text = &text[..end];
+    hide(text, loose::names, &mut script.hidden);
+    for piece in text.split([';', '|', '&', '\n', '(', ')', '{', '}', '`', '<', '>']) {
+        hide(piece, loose::tails, &mut script.hidden);
+    }
+    for target in text.split('>').skip(1) {
+        let target = loose::loosen(target.trim_start_matches(['>', '|', '&', ' ']));
+        let target = target.split([' ', ';', '|', '&']).next().unwrap_or_default();
+        script.hidden.push(Action::File { tool: "create_file", path: &paths::clean(target).0 }.to_string());
     }
     script
+}
+
+/// Notes what a piece of a command may come to.
+fn hide(piece: &str, called: fn(&str, &mut Vec<String>), hidden: &mut Vec<String>) {
+    let mut forms = Vec::new();
+    called(&loose::loosen(piece), &mut forms);
+    hidden.extend(forms.into_iter().map(|form| format!("{BASH}{form}")));
 }
 
 /// How else `action` may be written, each as an action.

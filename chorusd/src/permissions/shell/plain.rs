@@ -44,8 +44,8 @@ const REDIRECTION: Why = "it has a redirection that cannot be followed";
 
 /// Words that are no commands where a command begins.
 const RESERVED: [&str; 20] = [
-    "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function", "time",
-    "coproc", "!", "in", "[[", "]]",
+    "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function",
+    "time", "coproc", "!", "in", "[[", "]]",
 ];
 
 /// Reads a whole command.
@@ -56,7 +56,8 @@ pub fn read(text: &str) -> Result<Vec<Simple>, Why> {
     if text.chars().any(chars::hidden) {
         return Err(HIDDEN);
     }
-    let mut reader = Reader { text, at: 0, done: Vec::new(), now: Simple::default(), closed: false, awaited: Vec::new() };
+    let mut reader =
+        Reader { text, at: 0, done: Vec::new(), now: Simple::default(), closed: false, awaited: Vec::new() };
     reader.run()?;
     Ok(reader.done)
 }
