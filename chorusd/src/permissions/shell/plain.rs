@@ -152,6 +152,10 @@ impl Reader<'_> {
         if self.closed {
             return Err(FUNCTION);
         }
+        // Where the document begins then is not to be guessed.
+        if !self.awaited.is_empty() && word.value.contains('\n') {
+            return Err(OPEN);
+        }
         let end = self.at;
         let span = self.now.span.get_or_insert(start..end);
         span.end = end;
@@ -251,7 +255,8 @@ impl Reader<'_> {
         }
         let start = self.at;
         let target = self.word()?;
-        if self.at == start {
+        // No word, or only ends of lines that do not count.
+        if self.text[start..self.at].chars().all(|c| matches!(c, '\\' | '\n')) {
             return Err(REDIRECTION);
         }
         let number = !target.quoted && target.value.bytes().all(|b| b.is_ascii_digit() || b == b'-');
