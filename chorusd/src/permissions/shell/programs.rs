@@ -195,7 +195,7 @@ fn is(word: &str, option: &str) -> bool {
 fn git(given: &[&str]) -> Option<String> {
     let quiet = ["--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--version"];
     let mut given = given.iter().skip_while(|word| quiet.contains(word));
-    let Some(verb) = given.next() else { return None };
+    let verb = given.next()?;
     if verb.starts_with('-') {
         return Some(format!("`git {verb}` may change which programs git runs"));
     }
