@@ -49,6 +49,8 @@ fn meant(arg: &Arg, command: &str, above: &str) -> Option<Names> {
         ("agent", _) | (_, "AGENT") => Some(Names::Agents),
         ("name", _) if above == "agent" && command != "init" => Some(Names::Agents),
         ("model", _) => Some(Names::Models),
+        ("permissions", _) => Some(Names::Profiles),
+        ("name", _) if above == "permissions" => Some(Names::Profiles),
         (_, value) if value.starts_with("SESSION") => Some(Names::Sessions),
         _ => None,
     }
@@ -81,6 +83,9 @@ mod tests {
         assert_eq!(of(&["context", "history"], "whose"), agents);
         assert_eq!(of(&["agent", "init"], "name"), None);
         assert_eq!(of(&["agent", "init"], "model"), Some(Names::Models));
+        assert_eq!(of(&["agent", "init"], "permissions"), Some(Names::Profiles));
+        assert_eq!(of(&["permissions", "show"], "name"), Some(Names::Profiles));
+        assert_eq!(of(&["permissions", "check"], "whose"), agents);
         assert_eq!(of(&["context", "restore"], "session"), sessions);
         assert_eq!(of(&["session", "show"], "session"), sessions);
     }

@@ -13,6 +13,7 @@ pub mod llm;
 mod memory;
 pub mod message;
 pub mod ops;
+pub mod permissions;
 pub mod server;
 pub mod session;
 pub mod store;

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::{
-    agent, chain, context, daemon, doctor, events, export, import, models, send, session, trash, usage,
+    agent, chain, context, daemon, doctor, events, export, import, models, permissions, send, session, trash, usage,
 };
 use chorus_proto::rpc::{Incoming, Progress, Request, RequestOut, VERSION};
 use chorus_proto::{ErrorKind, Event, Message, Method, NewMessage, RpcError, SessionHeader, frame};
@@ -66,6 +66,9 @@ fn methods() -> Vec<Entry> {
         entry::<import::Begin>(),
         entry::<import::Add>(),
         entry::<import::Commit>(),
+        entry::<permissions::List>(),
+        entry::<permissions::Show>(),
+        entry::<permissions::Check>(),
         entry::<models::List>(),
         entry::<models::Validate>(),
         entry::<send::Send>(),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use chorus_tests::fuzz::{bend, event_stream, frames, requests, session_file, transcript};
+use chorus_tests::fuzz::{bend, event_stream, frames, requests, session_file, shell_command, transcript};
 use chorus_tests::rng::{Rng, rounds};
 
 /// The seeds of a target.
@@ -50,4 +50,9 @@ fn transcripts_of_any_bytes() {
 #[test]
 fn event_streams_of_any_bytes() {
     run("event_stream", event_stream);
+}
+
+#[test]
+fn shell_commands_of_any_bytes() {
+    run("shell_command", shell_command);
 }

@@ -20,6 +20,7 @@ mod import;
 mod ledger;
 mod lifecycle;
 mod models;
+mod permissions;
 mod protocol_page;
 mod real_data;
 mod restore;

@@ -10,6 +10,7 @@ use chorus_proto::{Message, Method, frame};
 use chorusd::config::Kind;
 use chorusd::llm::providers::read_events;
 use chorusd::llm::sse::Cutter;
+use chorusd::permissions::{Action, Profile, Spec};
 use chorusd::server::examine;
 use chorusd::session::file;
 use chorusd::session::import::{About, Sink, import};
@@ -113,6 +114,19 @@ pub fn session_file(data: &[u8]) {
     assert_eq!(again.sha256, read.sha256);
     let value = |header| serde_json::to_value(header).expect("serialises");
     assert_eq!(value(&again.header), value(&read.header));
+}
+
+/// A command of the shell gets a verdict, and none that allows what one of its parts does not.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn shell_command(data: &[u8]) {
+    let Ok(command) = std::str::from_utf8(data) else { return };
+    let pattern = |text: &str| vec![text.to_owned()];
+    let spec = Spec { deny: pattern("tool:bash:rm( .*)?"), allow: pattern("tool:.*"), ..Spec::default() };
+    let profile = Profile::new(spec).expect("a profile");
+    let verdict = profile.judge(&Action::Bash { command }.to_string());
+    assert!(verdict.parts.iter().all(|part| verdict.decision <= part.decision), "{verdict:?}");
 }
 
 /// Holds an import to the order of its calls.

@@ -2,7 +2,7 @@
 
 use chorus_proto::event::{Event, Lagged};
 use chorus_proto::methods::{
-    agent, chain, context, daemon, doctor, events, export, import, models, send, session, trash, usage,
+    agent, chain, context, daemon, doctor, events, export, import, models, permissions, send, session, trash, usage,
 };
 use chorus_proto::rpc::Progress;
 use chorus_proto::{Message, Method, PROTOCOL, RpcError, SessionHeader};
@@ -74,6 +74,9 @@ pub fn document() -> Value {
     all.add::<import::Begin>();
     all.add::<import::Add>();
     all.add::<import::Commit>();
+    all.add::<permissions::List>();
+    all.add::<permissions::Show>();
+    all.add::<permissions::Check>();
     all.add::<models::List>();
     all.add::<models::Validate>();
     all.add::<send::Send>();

@@ -16,6 +16,7 @@ pub mod events;
 pub mod given;
 pub mod man;
 pub mod models;
+pub mod permissions;
 pub mod send;
 pub mod session;
 pub mod status;
@@ -40,6 +41,8 @@ pub enum Command {
     Session(session::Args),
     /// See which models there are, and whether their providers take the keys
     Models(models::Args),
+    /// See what agents may do, and ask what would be allowed
+    Permissions(permissions::Args),
     /// Show what calls of models used
     Usage(usage::Args),
     /// Look at what was deleted, bring it back, or let it go
@@ -72,6 +75,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Failure> {
         Command::Context(args) => context::run(args, app),
         Command::Session(args) => session::run(args, app),
         Command::Models(args) => models::run(args, app),
+        Command::Permissions(args) => permissions::run(args, app),
         Command::Usage(args) => usage::run(args, app),
         Command::Trash(args) => trash::run(args, app),
         Command::Status(args) => status::run(args, app),

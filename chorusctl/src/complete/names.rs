@@ -9,6 +9,7 @@ use chorus_proto::Client;
 use chorus_proto::methods::agent::{List, ListParams};
 use chorus_proto::methods::context::{History, HistoryParams};
 use chorus_proto::methods::models::{List as Models, ModelsParams};
+use chorus_proto::methods::permissions::{List as Profiles, ListParams as ProfilesParams};
 use clap_complete::CompletionCandidate;
 
 use crate::app::App;
@@ -27,6 +28,7 @@ pub enum Names {
     Agents,
     Sessions,
     Models,
+    Profiles,
 }
 
 impl Names {
@@ -37,6 +39,7 @@ impl Names {
             Self::Agents => agents(),
             Self::Sessions => sessions(),
             Self::Models => models(),
+            Self::Profiles => profiles(),
         }
     }
 }
@@ -77,6 +80,13 @@ fn models() -> Vec<CompletionCandidate> {
         let models = found.providers.into_iter().flat_map(|provider| provider.models);
         let models = models.map(|model| (model.name, model.display_name.unwrap_or_default()));
         Some(found.aliases.into_iter().chain(models).filter(|(name, _)| plain(name)).collect())
+    })
+}
+
+fn profiles() -> Vec<CompletionCandidate> {
+    ask(|client, _| {
+        let profiles = client.call::<Profiles>(&ProfilesParams {}).ok()?.profiles;
+        Some(profiles.into_iter().map(|profile| (profile.name, String::new())).collect())
     })
 }
 

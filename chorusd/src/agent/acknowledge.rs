@@ -47,7 +47,8 @@ pub async fn acknowledge(
         tracing::warn!(agent = %facts.name, model = %target, "the model took too long to acknowledge");
         return nothing;
     };
-    let caller = Caller { facts, context: None, turn_id: None, kind: CallKind::Acknowledgement, target: &target, estimated, at };
+    let caller =
+        Caller { facts, context: None, turn_id: None, kind: CallKind::Acknowledgement, target: &target, estimated, at };
     let cost = caller.ended(&called).map(|row| {
         let cost = TokenPair { input: row.input, output: row.output };
         (row, cost)

@@ -39,11 +39,13 @@ pub mod window;
 pub use call::no_model;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use uuid::Uuid;
 
 use self::window::Budget;
+use crate::permissions::Profile;
 use crate::usage::Limits;
 
 /// What the life of a context depends on besides its messages.
@@ -62,6 +64,8 @@ pub struct Facts {
     pub window: Budget,
     /// What it may use in a day.
     pub limits: Limits,
+    /// What it may do; without one that can be used, why: then it does nothing.
+    pub profile: Result<Arc<Profile>, String>,
 }
 
 impl Default for Facts {
@@ -76,6 +80,7 @@ impl Default for Facts {
             system_prompt: None,
             window: Budget { messages: 50, tokens: 15_000 },
             limits: Limits::default(),
+            profile: Ok(Arc::default()),
         }
     }
 }

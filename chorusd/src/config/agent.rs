@@ -1,5 +1,6 @@
 //! agent.json: the configuration of one agent.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_proto::ErrorKind;
@@ -7,10 +8,10 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::keys::profile;
 use super::value::idle_timeout;
-use super::{Config, PROFILES, nearest};
+use super::{Config, nearest};
 use crate::failure::{Failure, Result};
+use crate::permissions::{Profile, Profiles};
 
 /// Name of the file in an agent's directory.
 pub const FILE: &str = "agent.json";
@@ -24,6 +25,8 @@ pub struct AgentConfig {
     pub created_at: Timestamp,
     pub model: Option<String>,
     pub permissions: Value,
+    /// What they come to, or why they cannot be used: then the agent is there, and does nothing.
+    pub profile: Result<Arc<Profile>, String>,
     /// `None`: never.
     pub idle_timeout: Option<Duration>,
     pub channel_id: Option<String>,
@@ -78,15 +81,19 @@ impl AgentConfig {
         let text = |key: &str| map.get(key).and_then(Value::as_str).map(str::to_owned);
         let number = |key: &str| map.get(key).and_then(Value::as_u64);
         let required = |key: &str| text(key).filter(|v| !v.is_empty()).ok_or_else(|| format!("has no `{key}`"));
+        let permissions = match map.get("permissions") {
+            None | Some(Value::Null) => Value::String(defaults.defaults.permissions.clone()),
+            Some(given) => given.clone(),
+        };
+        let profile = defaults.profiles.resolve(&permissions);
+        let profile = profile.map_err(|e| format!("has `permissions` that cannot be used: {e}"));
         Ok(Self {
             id: required("id")?.parse().map_err(|_| "has an `id` that is no UUID".to_owned())?,
             name: required("name")?,
             created_at: required("created_at")?.parse().map_err(|_| "has a `created_at` that is no time".to_owned())?,
             model: text("model").or_else(|| defaults.default_model.clone()),
-            permissions: match map.get("permissions") {
-                None | Some(Value::Null) => Value::String(defaults.defaults.permissions.clone()),
-                Some(given) => given.clone(),
-            },
+            permissions,
+            profile,
             idle_timeout: match text("idle_timeout") {
                 Some(text) => idle_timeout(&text)?,
                 None => defaults.defaults.idle_timeout,
@@ -139,13 +146,8 @@ fn check(key: &str, value: &Value) -> Result<(), String> {
             idle_timeout(text)?;
             true
         }
-        "permissions" => match value {
-            Value::String(name) => {
-                profile(name)?;
-                true
-            }
-            _ => return Err("has `permissions` that are not the name of a profile".into()),
-        },
+        // What it comes to depends on the configuration, see `AgentConfig::profile`.
+        "permissions" => value.is_string() || value.is_object(),
         "window_messages" | "compact_at_tokens" | "daily_token_limit" => value.is_u64(),
         "daily_cost_limit" => value.as_f64().is_some_and(|limit| limit.is_finite() && limit >= 0.0),
         "running_tasks" => value.is_array(),
@@ -158,7 +160,7 @@ fn check(key: &str, value: &Value) -> Result<(), String> {
 ///
 /// # Errors
 /// An unknown or fixed key, or a value that does not fit.
-pub fn normalise(key: &str, value: Value) -> Result<Value> {
+pub fn normalise(key: &str, value: Value, profiles: &Profiles) -> Result<Value> {
     if FIXED.contains(&key) {
         return Err(Failure::invalid(format!("`{key}` is kept by Chorus and cannot be set"))
             .hint(format!("keys that can be: name, {}", SETTABLE.join(", "))));
@@ -185,9 +187,19 @@ pub fn normalise(key: &str, value: Value) -> Result<Value> {
                 .map(Value::Number)
                 .ok_or_else(|| Failure::invalid(format!("`{key}` must be a number of 0 or more")).hint(example(key)))?
         }
+        // A profile of its own, typed as JSON.
+        Value::String(text) if key == "permissions" && text.trim_start().starts_with('{') => {
+            serde_json::from_str(&text)
+                .map_err(|e| Failure::invalid(format!("the `permissions` are no JSON: {e}")).hint(example(key)))?
+        }
         Value::Number(number) if key == "idle_timeout" && number.as_u64() == Some(0) => Value::from("0"),
         other => other,
     };
+    if key == "permissions" && (value.is_string() || value.is_object()) {
+        profiles
+            .resolve(&value)
+            .map_err(|e| Failure::invalid(format!("the `permissions` cannot be used: {e}")).hint(example(key)))?;
+    }
     check(key, &value).map_err(|e| {
         let what = ["has a ", "has an ", "has "].iter().find_map(|start| e.strip_prefix(start));
         Failure::invalid(what.map_or_else(|| e.clone(), |what| format!("the {what}"))).hint(example(key))
@@ -199,7 +211,7 @@ pub fn normalise(key: &str, value: Value) -> Result<Value> {
 fn example(key: &str) -> String {
     match key {
         "idle_timeout" => "for example 30m, 1h30m or 7d; 0 is never".into(),
-        "permissions" => format!("one of: {}", PROFILES.join(", ")),
+        "permissions" => "the name of a profile (`chorusctl permissions list`), or a profile as JSON".into(),
         "window_messages" | "compact_at_tokens" => "a whole number, for example 50".into(),
         "daily_token_limit" => "a whole number, for example 2000000; 0 is no limit".into(),
         "daily_cost_limit" => "US dollars, for example 2.50; 0 is no limit".into(),
@@ -270,15 +282,19 @@ mod tests {
 
     #[test]
     fn values_of_a_command_line_get_their_type() {
-        assert_eq!(normalise("window_messages", "20".into()).unwrap(), 20);
-        assert_eq!(normalise("model", "".into()).unwrap(), Value::Null);
-        assert!(normalise("window_messages", "many".into()).is_err());
-        assert_eq!(normalise("daily_token_limit", "5000".into()).unwrap(), 5000);
-        assert_eq!(normalise("daily_cost_limit", "2.5".into()).unwrap(), 2.5);
-        assert!(normalise("daily_cost_limit", "-1".into()).is_err());
-        assert!(normalise("daily_cost_limit", "inf".into()).is_err());
-        assert!(normalise("idle_timeout", "soon".into()).is_err());
-        assert_eq!(normalise("modle", "x".into()).unwrap_err().hint.as_deref(), Some("did you mean `model`?"));
-        assert!(normalise("id", "x".into()).is_err());
+        let profiles = Profiles::default();
+        assert_eq!(normalise("window_messages", "20".into(), &profiles).unwrap(), 20);
+        assert_eq!(normalise("model", "".into(), &profiles).unwrap(), Value::Null);
+        assert!(normalise("window_messages", "many".into(), &profiles).is_err());
+        assert_eq!(normalise("daily_token_limit", "5000".into(), &profiles).unwrap(), 5000);
+        assert_eq!(normalise("daily_cost_limit", "2.5".into(), &profiles).unwrap(), 2.5);
+        assert!(normalise("daily_cost_limit", "-1".into(), &profiles).is_err());
+        assert!(normalise("daily_cost_limit", "inf".into(), &profiles).is_err());
+        assert!(normalise("idle_timeout", "soon".into(), &profiles).is_err());
+        assert_eq!(
+            normalise("modle", "x".into(), &profiles).unwrap_err().hint.as_deref(),
+            Some("did you mean `model`?")
+        );
+        assert!(normalise("id", "x".into(), &profiles).is_err());
     }
 }

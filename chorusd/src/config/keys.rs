@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::value::Given;
-use super::{Config, DurabilityMode, PROFILES, nearest};
+use super::{Config, DurabilityMode};
 
 /// One key.
 pub struct Key {
@@ -65,7 +65,7 @@ pub const KEYS: &[Key] = &[
     }),
     key("defaults", "permissions", |c, v| {
         let name = v.text()?;
-        profile(&name)?;
+        c.profiles.resolve(&name.as_str().into())?;
         c.defaults.permissions = name;
         Ok(())
     }),
@@ -102,13 +102,4 @@ pub fn positive(place: &mut Duration, value: &Given) -> Result<(), String> {
     }
     *place = duration;
     Ok(())
-}
-
-/// Whether there is a permission profile of that name.
-pub fn profile(name: &str) -> Result<(), String> {
-    if PROFILES.contains(&name) {
-        return Ok(());
-    }
-    let meant = nearest(name, PROFILES).map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
-    Err(format!("there is no permission profile `{name}` ({}){meant}", PROFILES.join(", ")))
 }

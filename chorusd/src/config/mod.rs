@@ -3,6 +3,7 @@
 pub mod agent;
 mod keys;
 mod load;
+mod permissions;
 pub mod provider;
 mod secret;
 mod tables;
@@ -15,6 +16,7 @@ pub use load::load;
 pub use provider::{Key, Kind, Limits, Price, Provider};
 pub use secret::Secret;
 
+use crate::permissions::Profiles;
 use crate::store::Durability;
 
 /// The configuration in force.
@@ -44,6 +46,8 @@ pub struct Config {
     pub prices: BTreeMap<String, Price>,
     /// Whether the usual ports of local model servers are asked.
     pub discovery_local: bool,
+    /// What agents may do, by name.
+    pub profiles: Profiles,
 }
 
 /// `durability` as it is written.
@@ -91,6 +95,7 @@ impl Default for Config {
             aliases: BTreeMap::new(),
             prices: BTreeMap::new(),
             discovery_local: false,
+            profiles: Profiles::default(),
         }
     }
 }
@@ -105,9 +110,6 @@ impl Config {
         }
     }
 }
-
-/// Permission profiles there are.
-pub const PROFILES: [&str; 3] = ["open", "standard", "locked"];
 
 /// The one of `known` that `given` was probably meant to be.
 #[must_use]

@@ -1,4 +1,5 @@
-//! The tables of config.toml that the user names: `[providers.NAME]`, `[prices."MODEL"]`, `[aliases]`.
+//! The tables of config.toml that the user names: `[providers.NAME]`, `[prices."MODEL"]`, `[aliases]`,
+//! `[permissions.NAME]`.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -7,10 +8,10 @@ use toml::de::{DeTable, DeValue};
 
 use super::provider::{ANTHROPIC, Draft, PRICE_KEYS, PROVIDER_KEYS, Price, Set, check_name};
 use super::value::Given;
-use super::{Config, nearest};
+use super::{Config, nearest, permissions};
 
 /// Their names.
-pub const TABLES: [&str; 3] = ["providers", "prices", "aliases"];
+pub const TABLES: [&str; 4] = ["providers", "prices", "aliases", "permissions"];
 
 /// What is wrong: where, what, and what to do.
 pub type Wrong = (usize, String, String);
@@ -42,6 +43,13 @@ pub fn read(config: &mut Config, table: &str, content: &DeTable<'_>, source: &So
                 let mut price = Price::default();
                 each(&mut price, &place, inner(value.get_ref()).map_err(&wrong)?, PRICE_KEYS)?;
                 config.prices.insert(name.to_owned(), price);
+            }
+            "permissions" => {
+                let content = inner(value.get_ref()).map_err(&wrong)?;
+                permissions::read(&mut config.profiles, name, content).map_err(|(inside, what)| {
+                    let hint = "correct it; `docs/PERMISSIONS.md` has examples".to_owned();
+                    (inside.unwrap_or(at), format!("`{place}`{what}"), hint)
+                })?;
             }
             _ => {
                 check_name(name).map_err(&wrong)?;

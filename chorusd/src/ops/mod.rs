@@ -7,6 +7,7 @@ pub mod events;
 mod import_sink;
 mod meter;
 pub mod models;
+pub mod permissions;
 mod rebuild;
 pub mod scan;
 pub mod select;

@@ -6,7 +6,8 @@ use bytes::Bytes;
 use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_METHOD_NOT_FOUND, CODE_PARSE};
 use chorus_proto::methods::send::Said;
 use chorus_proto::methods::{
-    Method, agent, chain, context, daemon, doctor, events, export, import, models, send, session, trash, usage,
+    Method, agent, chain, context, daemon, doctor, events, export, import, models, permissions, send, session, trash,
+    usage,
 };
 use chorus_proto::rpc::{Progress, Request, VERSION};
 use chorus_proto::{ErrorKind, PROTOCOL, RpcError};
@@ -37,7 +38,7 @@ pub struct Caller {
 }
 
 /// Every method there is, for hints.
-const METHODS: [&str; 41] = [
+const METHODS: [&str; 44] = [
     chain::Resume::NAME,
     chain::Compact::NAME,
     context::Rewind::NAME,
@@ -76,6 +77,9 @@ const METHODS: [&str; 41] = [
     import::Begin::NAME,
     import::Add::NAME,
     import::Commit::NAME,
+    permissions::List::NAME,
+    permissions::Show::NAME,
+    permissions::Check::NAME,
     models::List::NAME,
     models::Validate::NAME,
     usage::Show::NAME,
@@ -109,6 +113,15 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
             answer.now::<export::Select, _, _>(params, |p| ops::session::export::select(o, p)).await
         }
         export::Read::NAME => answer.now::<export::Read, _, _>(params, |p| ops::session::export::read(o, p)).await,
+        permissions::List::NAME => {
+            answer.now::<permissions::List, _, _>(params, |p| ops::permissions::list::list(o, p)).await
+        }
+        permissions::Show::NAME => {
+            answer.now::<permissions::Show, _, _>(params, |p| ops::permissions::show::show(o, p)).await
+        }
+        permissions::Check::NAME => {
+            answer.now::<permissions::Check, _, _>(params, |p| ops::permissions::check::check(o, p)).await
+        }
         models::List::NAME => answer.now::<models::List, _, _>(params, |p| ops::models::list::list(o, p)).await,
         usage::Show::NAME => answer.now::<usage::Show, _, _>(params, |p| ops::usage::usage(o, p)).await,
         trash::List::NAME => answer.now::<trash::List, _, _>(params, |p| ops::trash::list::list(o, p)).await,

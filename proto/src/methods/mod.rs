@@ -15,6 +15,7 @@ pub mod events;
 pub mod export;
 pub mod import;
 pub mod models;
+pub mod permissions;
 pub mod send;
 pub mod session;
 pub mod trash;

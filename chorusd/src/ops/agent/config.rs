@@ -70,7 +70,7 @@ async fn get(ops: &Ops, agent: &Arc<Entry>, key: Option<&str>) -> Result<ConfigR
 }
 
 async fn set(ops: &Ops, agent: &Arc<Entry>, key: String, value: Value) -> Result<ConfigResult> {
-    let value = normalise(&key, value)?;
+    let value = normalise(&key, value, &ops.config.profiles)?;
     if let Some(model) = value.as_str().filter(|_| key == "model") {
         ops.models.admit(model)?;
     }

@@ -12,6 +12,7 @@ use crate::config::Config;
 use crate::config::agent::{AgentConfig, FILE, check_name, normalise, render};
 use crate::failure::{Failure, Result};
 use crate::ops::{Ops, blocking, scan, view};
+use crate::permissions::Profiles;
 use crate::store::agents_dir::{Before, create_private, move_dir, write_private};
 use crate::store::session_files::{TEMPORARY, stamp};
 use crate::{git, template};
@@ -22,7 +23,7 @@ use crate::{git, template};
 /// `invalid_name`, `invalid_params`, `model_unavailable`, `already_exists`, `git_failed`, `disk_full`, `storage_failed`.
 pub async fn init(ops: &Ops, params: InitParams) -> Result<InitResult> {
     check_name(&params.name)?;
-    let overrides = overrides(&params)?;
+    let overrides = overrides(&params, &ops.config.profiles)?;
     if let Some(model) = params.model.as_deref().filter(|model| !model.is_empty()) {
         ops.models.admit(model)?;
     }
@@ -92,7 +93,7 @@ impl Undo {
     }
 }
 
-fn overrides(params: &InitParams) -> Result<Map<String, Value>> {
+fn overrides(params: &InitParams, profiles: &Profiles) -> Result<Map<String, Value>> {
     let given = [
         ("system_prompt", text_or_null(params.system_prompt.clone())),
         ("model", text_or_null(params.model.clone())),
@@ -102,7 +103,7 @@ fn overrides(params: &InitParams) -> Result<Map<String, Value>> {
     let mut map = Map::new();
     for (key, value) in given {
         if let Some(value) = value {
-            map.insert(key.to_owned(), normalise(key, value)?);
+            map.insert(key.to_owned(), normalise(key, value, profiles)?);
         }
     }
     Ok(map)
@@ -190,7 +191,8 @@ fn merge(
     for (key, value) in overrides {
         map.insert(key, value);
     }
-    AgentConfig::from_map(map, defaults).map_err(|e| {
+    let config = AgentConfig::from_map(map, defaults);
+    config.and_then(|config| config.profile.clone().map(|_| config)).map_err(|e| {
         Failure::new(ErrorKind::InvalidConfig, format!("agent.json {e}"))
             .hint("correct it in the template or the kept files")
     })

@@ -39,6 +39,7 @@ pub fn entry(home: &Path, dir: &str, config: &AgentConfig, stamp: String) -> Ent
                 messages: usize::try_from(config.window_messages).unwrap_or(usize::MAX),
                 tokens: config.compact_at_tokens,
             },
+            profile: config.profile.clone(),
             limits: Limits { daily_tokens: config.daily_token_limit, daily_cost: config.daily_cost_limit },
         }),
         permissions: config.permissions.clone(),
@@ -46,7 +47,7 @@ pub fn entry(home: &Path, dir: &str, config: &AgentConfig, stamp: String) -> Ent
         channel_id: config.channel_id.clone(),
         guild_id: config.guild_id.clone(),
         stamp,
-        problem: None,
+        problem: config.profile.as_ref().err().map(|problem| format!("agent.json {problem}")),
     }
 }
 

@@ -62,10 +62,16 @@ async fn reread(ops: &Ops, entry: Arc<Entry>, stamp: String) -> Result<Arc<Entry
     let path = entry.facts.dir.join(FILE);
     let defaults = ops.config.clone();
     let id = entry.facts.id;
+    // Where nothing better was there before, an agent without usable permissions is taken as it is.
+    let lenient = entry.facts.profile.is_err();
     let config = blocking(move || {
         Ok(std::fs::read_to_string(&path)
             .map_err(|e| format!("cannot be read: {e}"))
             .and_then(|text| AgentConfig::parse(&text, &defaults))
+            .and_then(|config| match &config.profile {
+                Err(problem) if !lenient => Err(problem.clone()),
+                _ => Ok(config),
+            })
             .and_then(|config| if config.id == id { Ok(config) } else { Err("has another agent's `id`".to_owned()) }))
     })
     .await?;
@@ -82,7 +88,7 @@ async fn reread(ops: &Ops, entry: Arc<Entry>, stamp: String) -> Result<Arc<Entry
             ops.store.catalog.put_agent(row).await?;
             let mut new = super::entry(&ops.home, &dir.to_string_lossy(), &config, stamp);
             new.facts = Arc::new(Facts { name, ..(*new.facts).clone() });
-            new.problem = problem;
+            new.problem = problem.or(new.problem);
             tracing::info!(agent = %new.facts.name, "agent.json was read again");
             Ok(ops.directory.put(new))
         }

@@ -19,7 +19,7 @@ use crate::ops::{Ops, select};
 /// One turn. Whoever asked may go away; the turn goes on.
 ///
 /// # Errors
-/// `invalid_params`, `agent_not_found`, `busy`, `model_unavailable`, `limit_reached`, `interrupted`, `disk_full`,
+/// `invalid_params`, `agent_not_found`, `busy`, `model_unavailable`, `invalid_config`, `limit_reached`, `interrupted`, `disk_full`,
 /// `storage_failed`.
 pub async fn send(ops: &Ops, params: SendParams, ear: Option<Arc<dyn Ear>>) -> Result<SendResult> {
     if params.text.trim().is_empty() && params.attachments.is_empty() {
@@ -66,6 +66,7 @@ pub async fn send(ops: &Ops, params: SendParams, ear: Option<Arc<dyn Ear>>) -> R
 /// Whether a turn can begin at all.
 async fn may_begin(ops: &Ops, agent: &Facts, attachments: &[Attachment]) -> Result<()> {
     let model = agent.model.as_deref().ok_or_else(|| crate::agent::no_model(&agent.name))?;
+    crate::ops::permissions::usable(agent)?;
     let target = ops.models.resolve(model)?;
     ops.models.takes(&target, attachments)?;
     ops.usage.may_call(agent).await

@@ -1,0 +1,50 @@
+//! `chorusctl permissions check`.
+
+use chorus_proto::methods::permissions::{Check, CheckParams, Part, Verdict};
+
+use super::{rule, style};
+use crate::app::App;
+use crate::error::Failure;
+use crate::ui::{Out, safe};
+
+/// Ask what an agent's profile says of an action, and why
+///
+/// Nothing is carried out. A command of the shell is shown in the parts that are judged. The exit status is 0
+/// whatever the verdict.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  chorusctl permissions check notes 'tool:bash:git status && rm -rf build'\n  \
+                        chorusctl permissions check notes tool:view:README.md")]
+pub struct Args {
+    /// The agent
+    #[arg(value_name = "AGENT")]
+    whose: String,
+    /// The action, such as `tool:bash:COMMAND` or `tool:view:PATH`
+    #[arg(value_name = "ACTION")]
+    action: String,
+}
+
+/// Asks.
+///
+/// # Errors
+/// Why there is no verdict.
+pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    let params = CheckParams { agent: Some(args.whose), action: args.action };
+    app.answer::<Check>(&params, |app, verdict| write(&mut app.out, &verdict))
+}
+
+fn write(out: &mut Out, verdict: &Verdict) -> Result<(), Failure> {
+    let word = verdict.decision.as_str();
+    writeln!(out, "{}  {}", out.paint(style(verdict.decision), word), rule(&verdict.rule))?;
+    if let [Part { decision, rule, .. }] = verdict.parts.as_slice()
+        && (*decision, rule) == (verdict.decision, &verdict.rule)
+    {
+        return Ok(());
+    }
+    for part in &verdict.parts {
+        let word = format!("{:5}", part.decision.as_str());
+        let action = safe::one_line(&part.action);
+        writeln!(out, "  {}  {action}", out.paint(style(part.decision), &word))?;
+        writeln!(out, "         {}", rule(&part.rule))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! `chorusctl permissions`.
+
+use chorus_proto::methods::permissions::{Decision, Rule};
+use clap::Subcommand;
+
+use crate::app::App;
+use crate::error::Failure;
+use crate::ui::{Style, safe};
+
+pub mod check;
+pub mod list;
+pub mod show;
+
+/// See what agents may do, and ask what would be allowed
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+}
+
+#[derive(Debug, Subcommand)]
+#[command(defer = true)]
+enum Verb {
+    /// List the permission profiles; the same as no command
+    List(list::Args),
+    /// Show one profile with its rules
+    Show(show::Args),
+    /// Ask what an agent's profile says of an action, and why
+    Check(check::Args),
+}
+
+/// Carries one of the verbs out.
+///
+/// # Errors
+/// Why it did not succeed.
+pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    match args.verb {
+        None => list::run(list::Args {}, app),
+        Some(Verb::List(args)) => list::run(args, app),
+        Some(Verb::Show(args)) => show::run(args, app),
+        Some(Verb::Check(args)) => check::run(args, app),
+    }
+}
+
+fn style(decision: Decision) -> Style {
+    match decision {
+        Decision::Allow => Style::Good,
+        Decision::Ask => Style::Strong,
+        Decision::Deny => Style::Bad,
+    }
+}
+
+/// A rule as `deny[3] tool:bash:rm .*`, or why there is none.
+fn rule(rule: &Rule) -> String {
+    match rule {
+        Rule::Pattern { list, index, pattern } => format!("{}[{index}] {}", list.as_str(), safe::one_line(pattern)),
+        Rule::Default => "the default: no rule matches".to_owned(),
+        Rule::Shell { reason } => format!("asked about because {}", safe::one_line(reason)),
+    }
+}

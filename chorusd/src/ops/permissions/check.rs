@@ -1,0 +1,28 @@
+//! `permissions.check`.
+
+use chorus_proto::methods::permissions::{CheckParams, Verdict};
+
+use super::usable;
+use crate::failure::{Failure, Result};
+use crate::ops::{Ops, blocking, select};
+
+/// What the agent's profile says of an action.
+///
+/// # Errors
+/// `agent_not_found`, `invalid_config`, and `invalid_params` for what is no action.
+pub async fn check(ops: &Ops, params: CheckParams) -> Result<Verdict> {
+    let named = params
+        .action
+        .strip_prefix("tool:")
+        .and_then(|rest| rest.split_once(':'))
+        .is_some_and(|(tool, _)| !tool.is_empty() && tool.chars().all(|c| c.is_ascii_lowercase() || c == '_'));
+    if !named {
+        let shown: String = params.action.chars().take(80).collect();
+        return Err(Failure::invalid(format!("{shown:?} is no action"))
+            .hint("for example \"tool:bash:git status\", \"tool:view:README.md\" or \"tool:git:push origin main\""));
+    }
+    let agent = select::agent(ops, params.agent.as_deref()).await?;
+    let profile = usable(&agent.facts)?.clone();
+    // A long command takes a while to take apart.
+    blocking(move || Ok(profile.judge(&params.action))).await
+}

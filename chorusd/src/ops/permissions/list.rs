@@ -1,0 +1,17 @@
+//! `permissions.list`.
+
+use chorus_proto::methods::permissions::{ListParams, ListResult};
+
+use super::info;
+use crate::failure::Result;
+use crate::ops::{Ops, agent};
+
+/// The presets and the profiles of the configuration, with who has them.
+///
+/// # Errors
+/// A database that cannot be written.
+pub async fn list(ops: &Ops, _: ListParams) -> Result<ListResult> {
+    agent::refresh_all(ops, ops.directory.all()).await?;
+    let profiles = ops.config.profiles.iter().map(|(name, profile)| info(ops, name, profile)).collect();
+    Ok(ListResult { profiles })
+}

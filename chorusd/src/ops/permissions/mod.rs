@@ -1,0 +1,42 @@
+//! `permissions.*`.
+
+pub mod check;
+pub mod list;
+pub mod show;
+
+use std::sync::Arc;
+
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::permissions::ProfileInfo;
+
+use super::Ops;
+use crate::agent::Facts;
+use crate::failure::{Failure, Result};
+use crate::permissions::{Profile, Profiles};
+
+/// The profile that an agent acts under.
+///
+/// # Errors
+/// `invalid_config` where its permissions cannot be used.
+pub fn usable(facts: &Facts) -> Result<&Arc<Profile>> {
+    facts.profile.as_ref().map_err(|problem| {
+        let name = &facts.name;
+        Failure::new(ErrorKind::InvalidConfig, format!("{name} may do nothing: its agent.json {problem}"))
+            .hint(format!("mend it, or take a preset: chorusctl agent config {name} permissions standard"))
+    })
+}
+
+/// A profile as lists show it.
+fn info(ops: &Ops, name: &str, profile: &Profile) -> ProfileInfo {
+    let agents = ops.directory.all();
+    let agents = agents.iter().filter(|agent| agent.permissions.as_str() == Some(name));
+    let spec = profile.spec();
+    ProfileInfo {
+        name: name.to_owned(),
+        preset: Profiles::is_preset(name),
+        default: spec.default,
+        bash: spec.bash,
+        network: spec.network,
+        agents: agents.map(|agent| agent.facts.name.clone()).collect(),
+    }
+}

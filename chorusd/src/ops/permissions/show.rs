@@ -1,0 +1,31 @@
+//! `permissions.show`.
+
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::permissions::{ShowParams, ShowResult};
+
+use super::info;
+use crate::config::nearest;
+use crate::failure::{Failure, Result};
+use crate::ops::{Ops, agent};
+
+/// One profile.
+///
+/// # Errors
+/// `not_found`.
+pub async fn show(ops: &Ops, params: ShowParams) -> Result<ShowResult> {
+    let profiles = &ops.config.profiles;
+    let Some(profile) = profiles.get(&params.name) else {
+        let shown: String = params.name.chars().take(80).collect();
+        let failure = Failure::new(ErrorKind::NotFound, format!("there is no permission profile {shown:?}"));
+        if ops.directory.by_name(&params.name).is_some() {
+            return Err(failure.hint(format!("of an agent: chorusctl agent config {} permissions", params.name)));
+        }
+        let names: Vec<&str> = profiles.iter().map(|(name, _)| name).collect();
+        return Err(match nearest(&params.name, names.iter().copied()) {
+            Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
+            None => failure.hint(format!("profiles: {}", names.join(", "))),
+        });
+    };
+    agent::refresh_all(ops, ops.directory.all()).await?;
+    Ok(ShowResult { info: info(ops, &params.name, profile), profile: profile.spec().to_json() })
+}

@@ -1,0 +1,97 @@
+//! A tool call as the one string that patterns are matched against.
+
+use std::fmt;
+
+/// What the action of a command of `bash` begins with.
+pub const BASH: &str = "tool:bash:";
+
+/// What a tool is about to do. `Display` is its action string.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action<'a> {
+    /// A file tool (`create_file`, `append_file`, `str_replace`, `view`) and the path in the workspace, as the tool
+    /// will open it.
+    File {
+        tool: &'a str,
+        path: &'a str,
+    },
+    Bash {
+        command: &'a str,
+    },
+    /// `init`, `commit`, `diff` or `log`.
+    Git {
+        verb: &'a str,
+    },
+    GitBranch {
+        name: &'a str,
+    },
+    GitCheckout {
+        name: &'a str,
+    },
+    GitPush {
+        remote: &'a str,
+        branch: &'a str,
+    },
+    GitMergeRequest {
+        target: &'a str,
+    },
+    SelfEditSystemPrompt,
+    SelfEditDocs {
+        path: &'a str,
+    },
+    /// The name of a profile, or `custom`.
+    SelfEditPermissions {
+        profile: &'a str,
+    },
+    SelfEditModel {
+        model: &'a str,
+    },
+    /// `list_models`, `list_agents`, `search_sessions`, `remember` or `send_to_agent`, with what it is given.
+    Other {
+        tool: &'a str,
+        argument: &'a str,
+    },
+}
+
+impl fmt::Display for Action<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { tool, path } => write!(f, "tool:{tool}:{path}"),
+            Self::Bash { command } => write!(f, "{BASH}{command}"),
+            Self::Git { verb } => write!(f, "tool:git:{verb}"),
+            Self::GitBranch { name } => write!(f, "tool:git:branch {name}"),
+            Self::GitCheckout { name } => write!(f, "tool:git:checkout {name}"),
+            Self::GitPush { remote, branch } => write!(f, "tool:git:push {remote} {branch}"),
+            Self::GitMergeRequest { target } => write!(f, "tool:git:merge_request {target}"),
+            Self::SelfEditSystemPrompt => f.write_str("tool:self_edit:system_prompt"),
+            Self::SelfEditDocs { path } => write!(f, "tool:self_edit:docs:{path}"),
+            Self::SelfEditPermissions { profile } => write!(f, "tool:self_edit:permissions:{profile}"),
+            Self::SelfEditModel { model } => write!(f, "tool:self_edit:model:{model}"),
+            Self::Other { tool, argument } => write!(f, "tool:{tool}:{argument}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn actions_are_written_as_the_contract_says() {
+        for (action, text) in [
+            (Action::File { tool: "view", path: "src/a b.rs" }, "tool:view:src/a b.rs"),
+            (Action::Bash { command: "ls\n-l" }, "tool:bash:ls\n-l"),
+            (Action::Git { verb: "init" }, "tool:git:init"),
+            (Action::GitBranch { name: "x" }, "tool:git:branch x"),
+            (Action::GitCheckout { name: "x" }, "tool:git:checkout x"),
+            (Action::GitPush { remote: "origin", branch: "x" }, "tool:git:push origin x"),
+            (Action::GitMergeRequest { target: "main" }, "tool:git:merge_request main"),
+            (Action::SelfEditSystemPrompt, "tool:self_edit:system_prompt"),
+            (Action::SelfEditDocs { path: "a.md" }, "tool:self_edit:docs:a.md"),
+            (Action::SelfEditPermissions { profile: "custom" }, "tool:self_edit:permissions:custom"),
+            (Action::SelfEditModel { model: "a/b" }, "tool:self_edit:model:a/b"),
+            (Action::Other { tool: "remember", argument: "x" }, "tool:remember:x"),
+        ] {
+            assert_eq!(action.to_string(), text);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! What an agent may do: an action as a string, a profile of patterns, a verdict with the rule that decided.
+//!
+//! Pure: the same profile and the same action give the same verdict, whenever and wherever. docs/PERMISSIONS.md says how
+//! a command of the shell is taken apart and what of it the patterns see.
+
+mod action;
+mod presets;
+mod profile;
+mod profiles;
+mod shell;
+mod spec;
+
+pub use action::{Action, BASH};
+pub use profile::Profile;
+pub use profiles::Profiles;
+pub use spec::{Place, Problem, Spec};

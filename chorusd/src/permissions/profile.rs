@@ -1,0 +1,166 @@
+//! A profile that is ready to judge.
+
+use chorus_proto::methods::permissions::{BashMode, Decision, Part, Rule, Verdict};
+use regex::{RegexBuilder, RegexSet, RegexSetBuilder};
+
+use super::action::BASH;
+use super::shell::{self, Piece};
+use super::spec::{Problem, Spec};
+
+/// Memory that a pattern may take when compiled, in bytes.
+const PATTERN_SIZE: usize = 1 << 20;
+/// Memory that all of them together may take.
+const SET_SIZE: usize = 16 << 20;
+
+/// A profile whose patterns compile and whose examples hold.
+#[derive(Debug, Clone)]
+pub struct Profile {
+    spec: Spec,
+    /// Deny, then ask, then allow: the first that matches is the strictest.
+    rules: RegexSet,
+}
+
+impl Default for Profile {
+    /// Everything is denied.
+    fn default() -> Self {
+        Self { spec: Spec::default(), rules: RegexSet::empty() }
+    }
+}
+
+impl PartialEq for Profile {
+    fn eq(&self, other: &Self) -> bool {
+        self.spec == other.spec
+    }
+}
+
+/// The place of a rule among all of them; `None` where none matched.
+type Found = Option<usize>;
+
+impl Profile {
+    /// Compiles a profile and checks its examples.
+    ///
+    /// # Errors
+    /// The first pattern that does not compile, or the first example that does not hold.
+    pub fn new(spec: Spec) -> Result<Self, Problem> {
+        let lists = [("deny", &spec.deny), ("ask", &spec.ask), ("allow", &spec.allow)];
+        let mut whole = Vec::new();
+        for (key, patterns) in lists {
+            for (index, pattern) in patterns.iter().enumerate() {
+                let anchored = format!(r"(?s)\A(?:{pattern})\z");
+                // By itself too: `a)|(?:b` would close the group that anchors it.
+                for text in [pattern, &anchored] {
+                    RegexBuilder::new(text).size_limit(PATTERN_SIZE).build().map_err(|e| {
+                        Problem::new(key, Some(index), format!("is no regular expression: {}", reason(&e)))
+                    })?;
+                }
+                whole.push(anchored);
+            }
+        }
+        let rules = RegexSetBuilder::new(&whole)
+            .size_limit(SET_SIZE)
+            .build()
+            .map_err(|e| Problem { place: None, what: format!("has patterns that are too large together: {e}") })?;
+        let profile = Self { spec, rules };
+        for (index, (action, wanted)) in profile.spec.examples.iter().enumerate() {
+            let decision = profile.judge(action).decision;
+            if decision != *wanted {
+                let (is, wanted) = (decision.as_str(), wanted.as_str());
+                let what = format!("does not hold: {action:?} is {is}, and {wanted} was wanted");
+                return Err(Problem::new("examples", Some(index), what));
+            }
+        }
+        Ok(profile)
+    }
+
+    /// As it is written.
+    #[must_use]
+    pub fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// Whether commands may use the network.
+    #[must_use]
+    pub fn network(&self) -> bool {
+        self.spec.network
+    }
+
+    /// What this profile says of an action. The strictest match wins: deny, then ask, then allow, else the default. In
+    /// a profile with `bash: parsed` a command of the shell is taken apart and each part judged.
+    #[must_use]
+    pub fn judge(&self, action: &str) -> Verdict {
+        match action.strip_prefix(BASH) {
+            Some(command) if self.spec.bash == BashMode::Parsed => self.command(command),
+            _ => {
+                let (decision, rule) = self.told(self.find(action));
+                Verdict {
+                    decision,
+                    rule: rule.clone(),
+                    parts: vec![Part { action: action.to_owned(), decision, rule }],
+                }
+            }
+        }
+    }
+
+    fn command(&self, command: &str) -> Verdict {
+        let script = shell::read(command);
+        let parts: Vec<Part> = script.pieces.into_iter().map(|piece| self.piece(piece)).collect();
+        let strictest = parts.iter().min_by_key(|part| part.decision);
+        let mut decided = match strictest {
+            Some(part) => (part.decision, part.rule.clone()),
+            None => self.told(self.find(&format!("{BASH}{command}"))),
+        };
+        let hidden = script.hidden.iter().filter_map(|form| self.find_strict(form));
+        if let Some(found) = hidden.chain(self.find_strict(&format!("{BASH}{command}"))).min() {
+            let whole = self.told(Some(found));
+            if whole.0 < decided.0 {
+                decided = whole;
+            }
+        }
+        if let (Decision::Allow, Some(reason)) = (decided.0, script.guard) {
+            decided = (Decision::Ask, Rule::Shell { reason });
+        }
+        Verdict { decision: decided.0, rule: decided.1, parts }
+    }
+
+    fn piece(&self, piece: Piece) -> Part {
+        let strict = piece.forms.iter().filter_map(|form| self.find_strict(form)).min();
+        let found = match (self.find(&piece.action), strict) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        let (mut decision, mut rule) = self.told(found);
+        if let (Decision::Allow, Some(reason)) = (decision, piece.guard) {
+            (decision, rule) = (Decision::Ask, Rule::Shell { reason });
+        }
+        Part { action: piece.action, decision, rule }
+    }
+
+    /// The strictest rule that matches.
+    fn find(&self, action: &str) -> Found {
+        self.rules.matches(action).iter().next()
+    }
+
+    /// The strictest rule that matches, of those that do not allow.
+    fn find_strict(&self, action: &str) -> Found {
+        self.find(action).filter(|found| *found < self.spec.deny.len() + self.spec.ask.len())
+    }
+
+    fn told(&self, found: Found) -> (Decision, Rule) {
+        let Some(found) = found else { return (self.spec.default, Rule::Default) };
+        let (deny, ask) = (self.spec.deny.len(), self.spec.ask.len());
+        let (list, patterns, index) = match found {
+            _ if found < deny => (Decision::Deny, &self.spec.deny, found),
+            _ if found < deny + ask => (Decision::Ask, &self.spec.ask, found - deny),
+            _ => (Decision::Allow, &self.spec.allow, found - deny - ask),
+        };
+        let pattern = patterns.get(index).cloned().unwrap_or_default();
+        (list, Rule::Pattern { list, index: index as u64, pattern })
+    }
+}
+
+/// The last line of what the regex crate says: the others draw the pattern again.
+fn reason(error: &regex::Error) -> String {
+    let text = error.to_string();
+    let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+    last.strip_prefix("error: ").unwrap_or(last).to_owned()
+}

@@ -1,0 +1,183 @@
+//! A command as somebody may have meant it: for rules that deny or ask, which shall not be talked round by quoting.
+
+use super::chars;
+
+/// How many of the words of a command are looked at as the start of another.
+const TAILS: usize = 64;
+
+/// The text without quotes, escapes, expansions and invisible characters, its words one space apart.
+///
+/// It is a guess and errs to the side of seeing more: expansions count as nothing (`r${x}m` is `rm`), `$IFS` as a space,
+/// braces as the words inside (`{rm,-rf}` is `rm -rf`).
+#[must_use]
+pub fn loosen(text: &str) -> String {
+    let text: String = text.chars().filter(|c| !chars::hidden(*c) || c.is_whitespace()).collect();
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    let mut braces = 0_usize;
+    let mut double = false;
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '\\' => {
+                let next = rest.chars().next();
+                rest = &rest[next.map_or(0, char::len_utf8)..];
+                out.extend(next.filter(|next| *next != '\n'));
+            }
+            '\'' if !double => {
+                let (inside, after) = rest.split_once('\'').unwrap_or((rest, ""));
+                out.push_str(inside);
+                rest = after;
+            }
+            '"' => double = !double,
+            '$' if !double && rest.starts_with('\'') => rest = ansi(&rest[1..], &mut out),
+            '$' => rest = expansion(rest, &mut out),
+            '`' => rest = rest.split_once('`').map_or("", |(_, after)| after),
+            '{' if !double => braces += 1,
+            '}' if !double => braces = braces.saturating_sub(1),
+            ',' if !double && braces > 0 => out.push(' '),
+            _ => out.push(c),
+        }
+    }
+    out.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What an expansion counts as; the rest behind it. The `$` was read.
+fn expansion<'a>(rest: &'a str, out: &mut String) -> &'a str {
+    let Some(first) = rest.chars().next() else { return rest };
+    let (inside, after) = match first {
+        '(' | '{' => {
+            let close = if first == '(' { ')' } else { '}' };
+            let mut depth = 0_usize;
+            let end = rest.char_indices().find(|(_, c)| {
+                depth = if *c == first { depth + 1 } else { depth - usize::from(*c == close) };
+                depth == 0
+            });
+            rest.split_at(end.map_or(rest.len(), |(at, c)| at + c.len_utf8()))
+        }
+        c if c.is_ascii_alphabetic() || c == '_' => {
+            let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+            rest.split_at(end)
+        }
+        '"' => return rest,
+        c if c.is_ascii_digit() || "@*#?-$!".contains(c) => rest.split_at(1),
+        _ => return rest,
+    };
+    if inside.contains("IFS") {
+        out.push(' ');
+    }
+    after
+}
+
+/// The text of `$'…'`; the rest behind it. The opening quote was read.
+fn ansi<'a>(mut rest: &'a str, out: &mut String) -> &'a str {
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '\'' => return rest,
+            '\\' => {
+                let Some(kind) = rest.chars().next() else { return rest };
+                rest = &rest[kind.len_utf8()..];
+                let (radix, most) = match kind {
+                    'x' => (16, 2),
+                    'u' => (16, 4),
+                    'U' => (16, 8),
+                    '0'..='7' => (8, 3),
+                    'n' | 't' | 'r' | 'v' | 'f' => {
+                        out.push(' ');
+                        continue;
+                    }
+                    'a' | 'b' | 'e' | 'E' | 'c' => continue,
+                    other => {
+                        out.push(other);
+                        continue;
+                    }
+                };
+                let digits = if radix == 8 { kind.to_string() } else { String::new() };
+                let more: String = rest.chars().take_while(|c| c.is_digit(radix)).take(most - digits.len()).collect();
+                rest = &rest[more.len()..];
+                let code = u32::from_str_radix(&(digits + &more), radix).ok().and_then(char::from_u32);
+                out.extend(code.filter(|c| *c != '\0'));
+            }
+            _ => out.push(c),
+        }
+    }
+    rest
+}
+
+/// Everything that a loosened command may be called: without what it sets first, by the last part of a path
+/// (`/bin/rm` is `rm`), in small letters (which some file systems do not tell apart).
+pub fn names(loose: &str, out: &mut Vec<String>) {
+    let mut rest = loose;
+    while let Some((first, after)) = rest.split_once(' ')
+        && sets(first)
+    {
+        rest = after;
+    }
+    let (name, words) = rest.split_once(' ').map_or((rest, ""), |(name, words)| (name, words));
+    let base = base(name);
+    for name in [name, &base, &base.to_lowercase()] {
+        let form = if words.is_empty() { name.to_owned() } else { format!("{name} {words}") };
+        if !form.is_empty() && !out.contains(&form) {
+            out.push(form);
+        }
+    }
+    if rest.len() < loose.len() && !out.iter().any(|form| form == loose) {
+        out.push(loose.to_owned());
+    }
+}
+
+/// What a loosened command may be called, and every command that its words may be the beginning of: for what runs others.
+pub fn tails(loose: &str, out: &mut Vec<String>) {
+    names(loose, out);
+    let starts = loose.match_indices([' ', ';', '&', '|', '(', '=', '"', '\'']).map(|(at, _)| at + 1);
+    for at in starts.take(TAILS) {
+        names(loose[at..].trim_start(), out);
+    }
+}
+
+/// The last part of a path.
+#[must_use]
+pub fn base(name: &str) -> String {
+    name.rsplit('/').next().unwrap_or(name).to_owned()
+}
+
+fn sets(word: &str) -> bool {
+    let Some((name, _)) = word.split_once('=') else { return false };
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_+[]".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoting_and_expansions_are_seen_through() {
+        for (text, loose) in [
+            (r#""r"m -rf 'a b'"#, "rm -rf a b"),
+            (r"\r\m x", "rm x"),
+            (r"$'\x72\155' $'a\'b'", "rm a'b"),
+            ("r$()m r${x:-(}m $x`y`rm", "rm rm rm"),
+            ("rm${IFS}-rf$IFS/", "rm -rf /"),
+            ("{rm,-rf,x}", "rm -rf x"),
+            ("r\\\nm  \t x", "rm x"),
+            ("r\u{200b}m", "rm"),
+            (r#"$"rm" "${x}y""#, "rm y"),
+            ("$( (", ""),
+            ("'open", "open"),
+            ("$'\\U00110000\\", ""),
+        ] {
+            assert_eq!(loosen(text), loose, "{text}");
+        }
+    }
+
+    #[test]
+    fn names_and_tails() {
+        let mut forms = Vec::new();
+        names("A=b /bin/RM x", &mut forms);
+        assert_eq!(forms, ["/bin/RM x", "RM x", "rm x", "A=b /bin/RM x"]);
+        forms.clear();
+        tails("sh -c a;rm x", &mut forms);
+        assert!(forms.contains(&"rm x".to_owned()), "{forms:?}");
+    }
+}

@@ -1,0 +1,173 @@
+//! A command of the shell, taken apart into what is judged.
+
+mod chars;
+mod loose;
+mod paths;
+mod plain;
+mod programs;
+mod tree;
+
+use plain::{Simple, Word};
+
+use super::action::{Action, BASH};
+
+/// Longer commands are not taken apart, in bytes.
+const MAX: usize = 64 << 10;
+
+/// How many substitutions are looked for beside those that the parser finds.
+const INNER: usize = 256;
+
+const TOO_LONG: &str = "it is too long to be taken apart";
+const UNREADABLE: &str = "it cannot be parsed";
+const DIFFER: &str = "it can be read in two ways";
+
+/// A command, taken apart.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Script {
+    /// What is judged by itself.
+    pub pieces: Vec<Piece>,
+    /// Actions that it may come to, for rules that deny or ask.
+    pub hidden: Vec<String>,
+    /// Why all of it is never better than `ask`; to be read after "it is asked about because".
+    pub guard: Option<String>,
+}
+
+/// One action in a command.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// As all rules see it.
+    pub action: String,
+    /// How else it may be written: only rules that deny or ask see these.
+    pub forms: Vec<String>,
+    /// Why it is never better than `ask`.
+    pub guard: Option<String>,
+}
+
+/// Takes a command apart. A command without a `guard` is only what its pieces say.
+#[must_use]
+pub fn read(command: &str) -> Script {
+    if command.len() > MAX {
+        return unreadable(command, TOO_LONG);
+    }
+    let Some(found) = tree::find(command) else { return unreadable(command, UNREADABLE) };
+    match plain::read(command) {
+        Ok(simple) if simple.iter().filter_map(|simple| simple.span.clone()).eq(found.commands.iter().cloned()) => {
+            plainly(command, simple)
+        }
+        other => searched(command, &found, other.err().unwrap_or(DIFFER)),
+    }
+}
+
+/// A command that two readers understood alike.
+fn plainly(text: &str, commands: Vec<Simple>) -> Script {
+    let mut script = Script::default();
+    let mut moved = false;
+    for simple in commands {
+        let words: Vec<&str> = simple.words.iter().map(|word| &*word.value).collect();
+        moved |= programs::moves(&words);
+        let raw = simple.span.clone().and_then(|span| text.get(span)).unwrap_or_default();
+        if !raw.is_empty() {
+            let guard = programs::assigned(&simple.assigned)
+                .or_else(|| programs::guard(&words))
+                .or_else(|| simple.words.first().and_then(obscure));
+            let action = match simple.words.is_empty() {
+                true => raw.to_owned(),
+                false => simple.words.iter().map(written).collect::<Vec<_>>().join(" "),
+            };
+            let forms = forms(&action, raw, guard.is_some());
+            script.pieces.push(Piece { action: Action::Bash { command: &action }.to_string(), forms, guard });
+        }
+        let writes = simple.writes.into_iter().chain(programs::writes(&words));
+        script.pieces.extend(writes.filter_map(|path| write(&path, moved)));
+    }
+    script
+}
+
+/// A command that only the parser understood: what is denied in it is found, and nothing of it is allowed.
+fn searched(text: &str, found: &tree::Found, why: &str) -> Script {
+    let mut script = Script { guard: Some(why.to_owned()), ..Script::default() };
+    for raw in found.commands.iter().filter_map(|span| text.get(span.clone())) {
+        let loose = loose::loosen(raw);
+        let words: Vec<&str> = loose.split(' ').collect();
+        let forms = forms(raw, raw, programs::guard(&words).is_some());
+        script.pieces.push(Piece { action: Action::Bash { command: raw }.to_string(), forms, guard: None });
+        script.pieces.extend(programs::writes(&words).iter().filter_map(|path| write(path, true)));
+    }
+    let writes = found.writes.iter().filter_map(|span| text.get(span.clone()));
+    script.pieces.extend(writes.filter_map(|raw| write(&loose::loosen(raw), true)));
+    // Substitutions that the parser takes for text, in `${x:-…}` for one.
+    let inner = text.match_indices(['`', '(']).take(INNER).filter_map(|(at, mark)| text.get(at + mark.len()..));
+    for piece in inner.filter_map(|rest| rest.split([';', '|', '&', '\n', ')', '`']).next()) {
+        hide(piece, loose::names, &mut script.hidden);
+    }
+    script
+}
+
+/// A command that nobody understood, cut wherever another may begin.
+fn unreadable(text: &str, why: &str) -> Script {
+    let mut script = Script { guard: Some(why.to_owned()), ..Script::default() };
+    let action = Action::Bash { command: text }.to_string();
+    script.pieces.push(Piece { action, forms: Vec::new(), guard: None });
+    let end = (0..=MAX.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let text = &text[..end];
+    hide(text, loose::names, &mut script.hidden);
+    for piece in text.split([';', '|', '&', '\n', '(', ')', '{', '}', '`', '<', '>']) {
+        hide(piece, loose::tails, &mut script.hidden);
+    }
+    for target in text.split('>').skip(1) {
+        let target = loose::loosen(target.trim_start_matches(['>', '|', '&', ' ']));
+        let target = target.split([' ', ';', '|', '&']).next().unwrap_or_default();
+        script.hidden.push(Action::File { tool: "create_file", path: &paths::clean(target).0 }.to_string());
+    }
+    script
+}
+
+/// Notes what a piece of a command may come to.
+fn hide(piece: &str, called: fn(&str, &mut Vec<String>), hidden: &mut Vec<String>) {
+    let mut forms = Vec::new();
+    called(&loose::loosen(piece), &mut forms);
+    hidden.extend(forms.into_iter().map(|form| format!("{BASH}{form}")));
+}
+
+/// How else `action` may be written, each as an action.
+fn forms(action: &str, raw: &str, runs_others: bool) -> Vec<String> {
+    let mut forms = Vec::new();
+    let loose = loose::loosen(raw);
+    if runs_others {
+        loose::tails(&loose, &mut forms);
+    } else {
+        loose::names(&loose, &mut forms);
+    }
+    if !forms.iter().any(|form| form == raw) {
+        forms.push(raw.to_owned());
+    }
+    forms.into_iter().filter(|form| form != action).map(|form| format!("{BASH}{form}")).collect()
+}
+
+/// Why the name of a command is not what it seems.
+fn obscure(name: &Word) -> Option<String> {
+    let plain = !name.quoted && !name.value.is_empty() && name.value.chars().all(|c| c.is_ascii_graphic());
+    (!plain).then(|| "the name of a command in it is not written plainly".to_owned())
+}
+
+/// A word as actions have it: in single quotes where it would not be one word without.
+fn written(word: &Word) -> String {
+    let safe = |c: char| c.is_alphanumeric() || "_@%+=:,./^-~[]".contains(c);
+    let value = &word.value;
+    if !value.is_empty() && value.chars().all(safe) && !value.starts_with('~') {
+        return value.clone();
+    }
+    format!("'{}'", value.replace('\'', r"'\''"))
+}
+
+/// A file that is written; `None` where nothing is kept. `moved`: the directory may not be the workspace.
+fn write(path: &str, moved: bool) -> Option<Piece> {
+    if ["/dev/null", "/dev/stdout", "/dev/stderr"].contains(&path) {
+        return None;
+    }
+    let (clean, guard) = paths::clean(path);
+    let guard = guard.or_else(|| moved.then_some("it writes a file after it changed the directory"));
+    let action = |path: &str| Action::File { tool: "create_file", path }.to_string();
+    let forms = if clean == path { Vec::new() } else { vec![action(path)] };
+    Some(Piece { action: action(&clean), forms, guard: guard.map(str::to_owned) })
+}

@@ -1,0 +1,283 @@
+//! Programs that run other commands, or can be told to.
+//!
+//! No list of these can be complete: what is missing is judged by the profile's patterns alone, as any program is.
+
+use super::loose::base;
+
+/// Those that run what they are given, read commands or programs from somewhere, or change what later commands mean.
+/// Without version numbers.
+const RUNNERS: &str = include_str!("runners.txt");
+
+/// Those that do so when one of these is among their words. `--long` stands for its abbreviations too, `-x` for every
+/// group of letters with that one in it, `-long` for what begins so; anything else is a word of its own.
+const TOLD_TO: &[(&str, &[&str])] = &[
+    ("[", &["-v", "-R"]),
+    ("ack", &["--pager"]),
+    ("ag", &["--pager"]),
+    ("bat", &["--pager"]),
+    ("c++", &["-wrapper", "-fplugin", "-specs"]),
+    ("cargo", &["--config"]),
+    ("cc", &["-wrapper", "-fplugin", "-specs"]),
+    ("clang", &["-fplugin", "-load"]),
+    ("curl", &["-K", "--config"]),
+    ("fd", &["-x", "-X", "--exec", "--exec-batch"]),
+    ("fdfind", &["-x", "-X", "--exec", "--exec-batch"]),
+    ("find", &["-exec", "-ok", "-delete", "-fprint", "-fls"]),
+    ("g++", &["-wrapper", "-fplugin", "-specs"]),
+    ("gcc", &["-wrapper", "-fplugin", "-specs"]),
+    ("go", &["run", "generate", "tool", "-exec", "-toolexec", "-vettool"]),
+    ("install", &["--strip-program"]),
+    ("jobs", &["-x"]),
+    ("npm", &["exec", "x", "explore", "--node-options", "--script-shell"]),
+    ("pnpm", &["exec", "dlx"]),
+    ("poetry", &["run", "shell"]),
+    ("printf", &["-v"]),
+    ("rg", &["--pre", "--hostname-bin", "-z", "--search-zip"]),
+    ("rsync", &["-e", "--rsh", "--rsync-path"]),
+    ("shuf", &["-o", "--output"]),
+    ("sort", &["-o", "--output", "--compress-program"]),
+    ("split", &["--filter"]),
+    ("tar", TAR),
+    ("bsdtar", TAR),
+    ("gtar", TAR),
+    ("test", &["-v", "-R"]),
+    ("tree", &["-o"]),
+    ("uv", &["run", "tool"]),
+    ("wget", &["-e", "--execute", "--use-askpass", "--config"]),
+    ("yarn", &["exec", "dlx", "node"]),
+    ("zip", &["-T", "--unzip-command"]),
+];
+
+const TAR: &[&str] = &[
+    "--checkpoint-action",
+    "--to-command",
+    "--use-compress-program",
+    "-I",
+    "--rsh-command",
+    "--rmt-command",
+    "--info-script",
+    "--new-volume-script",
+    "-F",
+    "--absolute-names",
+    "-P",
+];
+
+/// Verbs of git that run nothing but git. Others may be aliases, which run anything.
+const GIT: &[&str] = &[
+    "add",
+    "apply",
+    "blame",
+    "branch",
+    "cat-file",
+    "check-ignore",
+    "checkout",
+    "cherry-pick",
+    "clean",
+    "clone",
+    "commit",
+    "count-objects",
+    "describe",
+    "diff",
+    "diff-files",
+    "diff-index",
+    "diff-tree",
+    "fetch",
+    "for-each-ref",
+    "grep",
+    "init",
+    "log",
+    "ls-files",
+    "ls-remote",
+    "ls-tree",
+    "merge",
+    "merge-base",
+    "mv",
+    "name-rev",
+    "pull",
+    "push",
+    "reflog",
+    "remote",
+    "reset",
+    "restore",
+    "rev-list",
+    "rev-parse",
+    "revert",
+    "rm",
+    "shortlog",
+    "show",
+    "show-ref",
+    "stash",
+    "status",
+    "switch",
+    "tag",
+];
+
+/// What git is given to run something else, or to write where it is told.
+const GIT_TOLD_TO: &[&str] = &[
+    "--config",
+    "--exec",
+    "--ext-diff",
+    "--open-files-in-pager",
+    "--output",
+    "--receive-pack",
+    "--template",
+    "--textconv",
+    "--upload-pack",
+    "--separate-git-dir",
+];
+
+/// Variables that change nothing but how much is said and how it looks.
+const HARMLESS: &[&str] =
+    &["CI", "CLICOLOR", "COLUMNS", "FORCE_COLOR", "LANG", "LINES", "NO_COLOR", "RUST_BACKTRACE", "RUST_LOG"];
+
+/// Why a command may run others, its words given; to be read after "it is asked about because".
+#[must_use]
+pub fn guard(words: &[&str]) -> Option<String> {
+    let (name, given) = words.split_first()?;
+    let name = base(name).to_lowercase();
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
+    if RUNNERS.split_whitespace().any(|runner| runner == plain || runner == name) {
+        return Some(format!("`{name}` runs other commands or changes what they mean"));
+    }
+    let told = TOLD_TO.iter().filter(|(program, _)| *program == name || *program == plain);
+    let told = told.flat_map(|(_, options)| *options).find(|option| given.iter().any(|word| is(word, option)));
+    // Its first word needs no dash.
+    let old = plain.ends_with("tar")
+        && given.first().is_some_and(|word| !word.starts_with('-') && word.contains(['I', 'F', 'P']));
+    if told.is_some() || old {
+        return Some(format!("`{name}` is told to run or write something else ({})", told.unwrap_or(&"its letters")));
+    }
+    match plain {
+        "git" => git(given),
+        "sed" if !simple_sed(given) => Some("`sed` is given a script that may run commands or write files".into()),
+        _ => None,
+    }
+}
+
+/// Why setting these variables may run others.
+#[must_use]
+pub fn assigned(names: &[String]) -> Option<String> {
+    let name = names.iter().find(|name| !HARMLESS.contains(&name.as_str()) && !name.starts_with("LC_"))?;
+    Some(format!("it sets `{name}`, which other commands may heed"))
+}
+
+/// Files that a command writes because its words say so.
+#[must_use]
+pub fn writes(words: &[&str]) -> Vec<String> {
+    let Some((name, given)) = words.split_first() else { return Vec::new() };
+    let files: Vec<&str> = match base(name).to_lowercase().as_str() {
+        "tee" => given.iter().filter(|word| !word.starts_with('-')).copied().collect(),
+        "dd" => given.iter().filter_map(|word| word.strip_prefix("of=")).collect(),
+        _ => Vec::new(),
+    };
+    files.into_iter().map(str::to_owned).collect()
+}
+
+/// Whether later commands run elsewhere.
+#[must_use]
+pub fn moves(words: &[&str]) -> bool {
+    matches!(words.first(), Some(&("cd" | "pushd" | "popd")))
+}
+
+fn is(word: &str, option: &str) -> bool {
+    if let Some(long) = option.strip_prefix("--") {
+        let Some(given) = word.strip_prefix("--") else { return false };
+        let given = given.split('=').next().unwrap_or_default();
+        return !given.is_empty() && (long.starts_with(given) || given == long);
+    }
+    match option.strip_prefix('-') {
+        Some(letter) if letter.len() == 1 => word.starts_with('-') && !word.starts_with("--") && word.contains(letter),
+        Some(_) => word.starts_with(option),
+        None => word == option,
+    }
+}
+
+fn git(given: &[&str]) -> Option<String> {
+    let quiet = ["--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--version"];
+    let mut given = given.iter().skip_while(|word| quiet.contains(word));
+    let verb = given.next()?;
+    if verb.starts_with('-') {
+        return Some(format!("`git {verb}` may change which programs git runs"));
+    }
+    if !GIT.contains(verb) {
+        return Some(format!("`git {verb}` may run other commands"));
+    }
+    let cloning = ["-c", "-u"];
+    given
+        .find(|word| {
+            GIT_TOLD_TO.iter().any(|option| is(word, option))
+                || word.contains("::")
+                || (*verb == "clone" && cloning.iter().any(|option| is(word, option)))
+                || (*verb == "grep" && is(word, "-O"))
+        })
+        .map(|word| format!("`git {verb}` is told to run or write something else ({word})"))
+}
+
+/// Lines printed or left out by number, or one substitution whose flags neither run nor write.
+fn simple_sed(given: &[&str]) -> bool {
+    let mut given = given.iter().skip_while(|word| ["-n", "-E", "-r"].contains(word));
+    let Some(script) = given.next() else { return false };
+    let by_number = script
+        .strip_suffix(['p', 'd', 'q', '='])
+        .is_some_and(|lines| lines.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | '$')));
+    let substitutes = script.strip_prefix("s/").is_some_and(|rest| {
+        let mut parts = rest.split('/');
+        let (from, to, flags) = (parts.next(), parts.next(), parts.next());
+        let plain = |part: Option<&str>| part.is_some_and(|part| !part.contains(['\\', '\n']));
+        let flags = flags.is_some_and(|flags| flags.chars().all(|c| "gpiI0123456789".contains(c)));
+        plain(from) && plain(to) && flags && parts.next().is_none()
+    });
+    (by_number || substitutes) && given.all(|word| !word.starts_with('-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_runs_others_is_known() {
+        let asks = |command: &str| guard(&command.split(' ').collect::<Vec<_>>()).is_some();
+        for command in [
+            "/usr/bin/env x",
+            "python3.11 -c x",
+            "SUDO ls",
+            "find . -execdir x ;",
+            "find . -delete",
+            "tar --checkpoint-act=x",
+            "tar xIf x y",
+            "tar -xIx",
+            "git -c a=b log",
+            "git --exec-path=/x log",
+            "git frobnicate",
+            "git log --outp=x",
+            "git clone -cx=y z",
+            "git fetch ext::sh",
+            "sed -i s/a/b/ x",
+            "sed s/a/b/e x",
+            "sed 1e x",
+            "sed -n w/x",
+            "sort -uo x y",
+            "rg --pre x y",
+            ". x",
+            "test -v x",
+        ] {
+            assert!(asks(command), "{command}");
+        }
+        for command in [
+            "ls -la",
+            "find . -name x",
+            "tar -tzf x",
+            "git --no-pager log --oneline -n 3",
+            "git diff HEAD~1",
+            "sed -n 1,20p x",
+            "sed s/a/b/g x",
+            "sort -u x",
+            "rg -n x",
+            "test -f x",
+            "cargo test --all",
+            "base64 x",
+        ] {
+            assert!(!asks(command), "{command}");
+        }
+    }
+}

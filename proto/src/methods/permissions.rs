@@ -1,0 +1,152 @@
+//! `permissions.*`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::method;
+
+method!(
+    /// The permission profiles there are: the presets, and those of the configuration.
+    List = "permissions.list", ListParams => ListResult
+);
+method!(
+    /// One profile with its rules, numbered as verdicts name them.
+    Show = "permissions.show", ShowParams => ShowResult
+);
+method!(
+    /// What an agent's profile says of an action, and which rule says it. Nothing is carried out.
+    Check = "permissions.check", CheckParams => Verdict
+);
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ListParams {}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ListResult {
+    /// The presets, then those of the configuration by name.
+    pub profiles: Vec<ProfileInfo>,
+}
+
+/// A profile as lists show it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProfileInfo {
+    pub name: String,
+    /// True for `open`, `standard` and `locked`.
+    pub preset: bool,
+    /// What holds where no rule matches.
+    pub default: Decision,
+    /// How commands of `bash` are judged.
+    pub bash: BashMode,
+    /// Whether commands may use the network.
+    pub network: bool,
+    /// Names of the agents that have it, sorted.
+    pub agents: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ShowParams {
+    /// A profile.
+    pub name: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ShowResult {
+    pub info: ProfileInfo,
+    /// Every key of it: `deny`, `ask`, `allow`, `default`, `bash`, `network`, `examples`.
+    pub profile: Value,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CheckParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// For example `tool:bash:git status`.
+    pub action: String,
+}
+
+/// May it be done? Ordered by strictness: the smallest is the strictest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Decision {
+    Deny,
+    /// Somebody is asked.
+    Ask,
+    Allow,
+}
+
+impl Decision {
+    /// The word on the wire.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Deny => "deny",
+            Self::Ask => "ask",
+            Self::Allow => "allow",
+        }
+    }
+}
+
+/// How a profile judges commands of `bash`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum BashMode {
+    /// Each simple command by itself; what hides others is never better than `ask`.
+    #[default]
+    Parsed,
+    /// The command as one string.
+    Whole,
+}
+
+/// What was decided about an action.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Verdict {
+    pub decision: Decision,
+    /// The rule that decided.
+    pub rule: Rule,
+    /// Of a command that is judged in parts, each of them; else the action itself.
+    pub parts: Vec<Part>,
+}
+
+/// One thing that is judged by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Part {
+    /// Its action; one that is approved for ever is added to `allow` as exactly this.
+    pub action: String,
+    pub decision: Decision,
+    pub rule: Rule,
+}
+
+/// Why it was decided so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "from", rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Rule {
+    /// A pattern of the profile.
+    Pattern {
+        /// The list it stands in: that of the decision.
+        list: Decision,
+        /// Its place in the list, from 0.
+        index: u64,
+        pattern: String,
+    },
+    /// No pattern matched.
+    Default,
+    /// The command cannot be seen through, so that it is asked about though the patterns would allow it.
+    Shell {
+        /// To be read after "it is asked about because".
+        reason: String,
+    },
+}

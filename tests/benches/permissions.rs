@@ -1,0 +1,41 @@
+//! What a check against a profile of 100 rules costs.
+
+use std::hint::black_box;
+
+use chorus_tests::measure::{time, undisturbed};
+use chorusd::permissions::{Profile, Spec};
+
+const ROUNDS: usize = 20_000;
+
+/// 100 rules as people write them.
+fn profile() -> Profile {
+    let numbered = |count: usize, pattern: &str| -> Vec<String> {
+        (0..count).map(|at| pattern.replace('#', &at.to_string())).collect()
+    };
+    let mut deny = numbered(30, "tool:bash:danger#( .*)?");
+    deny.push("tool:bash:.*/etc/shadow.*".into());
+    let mut allow = numbered(35, "tool:bash:tool# (build|test)( .*)?");
+    let own = ["tool:create_file:.*", "tool:view:.*", "tool:bash:ls.*", "tool:bash:(git|cargo|grep|head) .*"];
+    allow.extend(own.map(str::to_owned));
+    let spec = Spec { deny, ask: numbered(30, "tool:(bash:deploy#|create_file:config#/).*"), allow, ..Spec::default() };
+    assert_eq!(spec.deny.len() + spec.ask.len() + spec.allow.len(), 100);
+    Profile::new(spec).expect("a profile")
+}
+
+#[expect(clippy::print_stdout, reason = "the figures are what a bench is for")]
+fn main() {
+    undisturbed();
+    let profile = profile();
+    for action in [
+        "tool:create_file:src/some/folder/file.rs",
+        "tool:bash:git status",
+        "tool:bash:cargo test --workspace 2>&1 | grep -c FAILED | head -n 3",
+        "tool:bash:for f in a b; do ls $f; done",
+    ] {
+        let mut times: Vec<_> =
+            (0..ROUNDS).map(|_| time(|| drop(black_box(profile.judge(black_box(action)))))).collect();
+        times.sort_unstable();
+        let (median, p99) = (times[ROUNDS / 2], times[ROUNDS * 99 / 100]);
+        println!("{action}: median {median:?}, p99 {p99:?}; target 20 us");
+    }
+}

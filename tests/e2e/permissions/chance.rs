@@ -1,0 +1,105 @@
+//! What holds for any command: joining others to a denied one never allows it.
+
+use chorus_proto::methods::permissions::Decision;
+use chorus_tests::rng::{Rng, rounds};
+
+use super::corpus::lines;
+use super::{action, own_profiles};
+
+/// What may stand between commands, or around them.
+const JOINTS: [(&str, &str, &str); 30] = [
+    ("", "; ", ""),
+    ("", ";", ""),
+    ("", " && ", ""),
+    ("", " || ", ""),
+    ("", " | ", ""),
+    ("", " |& ", ""),
+    ("", " & ", ""),
+    ("", "\n", ""),
+    ("", " # x\n", ""),
+    ("", " \\\n; ", ""),
+    ("(", "); ", ""),
+    ("( ", " ; ", " )"),
+    ("{ ", "; ", "; }"),
+    ("if ", "; then ", "; fi"),
+    ("while ", "; do ", "; done"),
+    ("until ", "; do ", "; done"),
+    ("for f in a; do ", "; ", "; done"),
+    ("case a in a) ", ";; *) ", ";; esac"),
+    ("f() { ", "; }; ", ""),
+    ("echo $(", "); ", ""),
+    ("echo \"$(", ")\" && ", ""),
+    ("echo `", "`; ", ""),
+    ("cat <(", ") <(", ")"),
+    ("! ", "; ! ", ""),
+    ("time ", "; ", ""),
+    ("", " > out; ", " 2>&1"),
+    ("X=y ", "; Y=z ", ""),
+    ("echo ${x:=$(", ")}; ", ""),
+    ("env ", "; env ", ""),
+    ("cat <<E\n$(", ")\nE\n", ""),
+];
+
+const HARMLESS: [&str; 14] = [
+    "ls",
+    "pwd",
+    "echo \"a; b\"",
+    "cat 'x y'",
+    "git status",
+    "true",
+    ":",
+    "echo a\\ b",
+    "[ -f x ]",
+    "cargo test --all",
+    "RUST_LOG=x ls",
+    "cat <<'E'\nx\nE",
+    "grep -n \"it's\" x",
+    "echo '\"'",
+];
+
+#[test]
+fn joining_more_to_a_denied_command_never_allows_it() {
+    let free = &own_profiles()["free"];
+    let corpus = lines();
+    let denied: Vec<&str> =
+        corpus.iter().filter(|line| line.0 == "deny" && line.1 == "free").map(|line| &*line.2).collect();
+    assert!(denied.len() > 50);
+    let mut rng = Rng::new(18);
+    let (mut kept, all) = (0, rounds("CHORUS_PERMISSION_ROUNDS", 4000));
+    for round in 0..all {
+        let mut command = denied[rng.below(denied.len() as u64) as usize].to_owned();
+        for _ in 0..=rng.below(3) {
+            let (before, between, after) = JOINTS[rng.below(JOINTS.len() as u64) as usize];
+            let other = HARMLESS[rng.below(HARMLESS.len() as u64) as usize];
+            let (one, two) = if rng.below(2) == 0 { (&*command, other) } else { (other, &*command) };
+            command = format!("{before}{one}{between}{two}{after}");
+        }
+        let verdict = free.judge(&action(&command));
+        assert_ne!(verdict.decision, Decision::Allow, "round {round}: {command:?}: {verdict:?}");
+        kept += u64::from(verdict.decision == Decision::Deny);
+    }
+    // Some of it is no shell any more; of what is, a denied command stays denied.
+    assert!(kept * 10 > all * 8, "only {kept} of {all} are still denied");
+}
+
+/// Pieces of commands that a reader may get wrong.
+const PIECES: [&str; 48] = [
+    " ", " ", " ", "\n", "\t", ";", "&", "&&", "|", "||", "(", ")", "{", "}", "<", ">", ">>", "<<", "<<-", "<<<", ">&",
+    "&>", "'", "\"", "\\", "\\\n", "#", " #", "$", "`", "$(", "${", "$'", "!", "=", "~", "*", "[", "]", "2", "a", "aa",
+    "E", "x=1", "'E'", "\r", "\u{a0}", "é",
+];
+
+/// A command of pieces that are put together at random.
+pub fn random(rng: &mut Rng) -> String {
+    (0..1 + rng.below(14)).map(|_| PIECES[rng.below(PIECES.len() as u64) as usize]).collect()
+}
+
+#[test]
+fn any_text_gets_a_verdict_and_the_same_one_again() {
+    let free = &own_profiles()["free"];
+    let mut rng = Rng::new(19);
+    for _ in 0..rounds("CHORUS_PERMISSION_ROUNDS", 4000) {
+        let command = action(&random(&mut rng));
+        assert_eq!(free.judge(&command), free.judge(&command));
+    }
+}

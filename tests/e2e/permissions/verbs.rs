@@ -1,0 +1,73 @@
+//! `permissions list|show|check`.
+
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::permissions::{Check, CheckParams, Decision, List, ListParams, Rule, Show, ShowParams};
+use chorus_tests::Daemon;
+use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::ctl::chorusctl;
+
+use crate::home;
+
+#[test]
+fn presets_are_listed_and_shown() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    let profiles = client.call::<List>(&ListParams {}).expect("profiles").profiles;
+    let names: Vec<&str> = profiles.iter().map(|profile| &*profile.name).collect();
+    assert_eq!(names, ["open", "standard", "locked"]);
+    assert_eq!((&*profiles[1].agents, profiles[1].preset), (&["a".to_owned()][..], true));
+    let shown = client.call::<Show>(&ShowParams { name: "locked".into() }).expect("a profile");
+    assert_eq!(shown.profile["default"], "deny");
+    assert_eq!(shown.profile["allow"].as_array().map(Vec::len), Some(3));
+    for name in ["lockd", "a"] {
+        assert_eq!(kind_of(client.call::<Show>(&ShowParams { name: name.into() })), ErrorKind::NotFound);
+    }
+}
+
+#[test]
+fn a_check_says_what_would_happen_and_why() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    let mut check = |action: &str| client.call::<Check>(&CheckParams { agent: None, action: action.into() });
+    for (action, wanted) in [
+        ("tool:view:src/a", Decision::Allow),
+        ("tool:git:commit", Decision::Allow),
+        ("tool:git:branch x", Decision::Allow),
+        ("tool:git:push origin x", Decision::Ask),
+        ("tool:self_edit:docs:a.md", Decision::Allow),
+        ("tool:self_edit:system_prompt", Decision::Ask),
+        ("tool:bash:ls; pwd", Decision::Ask),
+        ("tool:unheard_of:x", Decision::Deny),
+    ] {
+        assert_eq!(check(action).expect("a verdict").decision, wanted, "{action}");
+    }
+    let verdict = check("tool:bash:ls; pwd").expect("a verdict");
+    assert_eq!(verdict.parts.len(), 2);
+    assert!(matches!(verdict.rule, Rule::Pattern { list: Decision::Ask, index: 0, .. }));
+    for wrong in ["", "ls", "tool:", "tool::x", "bash:ls"] {
+        assert_eq!(kind_of(check(wrong)), ErrorKind::InvalidParams, "{wrong:?}");
+    }
+}
+
+#[test]
+fn the_command_line_shows_them_and_ends_well_whatever_the_verdict() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    daemon.client().init("a");
+    let listed = chorusctl(&home, ["permissions"]).ok();
+    assert!(listed.starts_with("PROFILE") && listed.contains("standard"), "{}", listed);
+    let shown = chorusctl(&home, ["permissions", "show", "standard"]).ok();
+    assert!(shown.contains("ask[0]") && shown.contains("tool:bash:.*"), "{}", shown);
+    let denied = chorusctl(&home, ["permissions", "check", "a", "tool:unheard_of:x"]).ok();
+    assert_eq!(denied, "deny  the default: no rule matches\n");
+    let asked = chorusctl(&home, ["permissions", "check", "a", "tool:bash:ls && pwd"]).ok();
+    assert_eq!(
+        asked,
+        "ask  ask[0] tool:bash:.*\n  ask    tool:bash:ls\n         ask[0] tool:bash:.*\n  ask    tool:bash:pwd\n         \
+         ask[0] tool:bash:.*\n"
+    );
+}
