@@ -211,7 +211,9 @@ pub fn normalise(key: &str, value: Value, profiles: &Profiles) -> Result<Value> 
 fn example(key: &str) -> String {
     match key {
         "idle_timeout" => "for example 30m, 1h30m or 7d; 0 is never".into(),
-        "permissions" => "the name of a profile (`chorusctl permissions list`), or a profile as JSON".into(),
+        "permissions" => {
+            "the name of a profile, such as standard (`chorusctl permissions list`), or a profile as JSON".into()
+        }
         "window_messages" | "compact_at_tokens" => "a whole number, for example 50".into(),
         "daily_token_limit" => "a whole number, for example 2000000; 0 is no limit".into(),
         "daily_cost_limit" => "US dollars, for example 2.50; 0 is no limit".into(),
