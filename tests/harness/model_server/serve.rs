@@ -102,10 +102,10 @@ impl Out<'_> {
         // Raw bytes are the whole stream; a script that begins with a pause stalls after the headers.
         let mut begun = matches!(answer.steps.first(), Some(Step::Raw(_)));
         for step in &answer.steps {
-            let speaks = match step {
-                Step::Gate(_) | Step::Stall | Step::Pings(_) | Step::Pause(_) | Step::Pace(_) | Step::Drip(_) => false,
-                _ => true,
-            };
+            let speaks = !matches!(
+                step,
+                Step::Gate(_) | Step::Stall | Step::Pings(_) | Step::Pause(_) | Step::Pace(_) | Step::Drip(_)
+            );
             if speaks && !std::mem::replace(&mut begun, true) {
                 self.write(speak.begin(model, answer).as_bytes())?;
             }
