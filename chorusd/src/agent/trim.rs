@@ -2,14 +2,19 @@
 //! fall due, appends need not wait for the trimming as well.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use chorus_proto::ErrorKind;
+use tokio::time::timeout;
 
 use super::registry::Registry;
 use crate::message::ContextNo;
 
 /// Contexts that are handed to the journal together.
 const AT_ONCE: usize = 256;
+
+/// The longest wait for a calm moment, and the wait after a failure.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Contexts that wait, and whether somebody sees to them.
 #[derive(Debug, Default)]
@@ -21,6 +26,10 @@ impl Trims {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         inner.0.push(context);
         !std::mem::replace(&mut inner.1, true)
+    }
+
+    fn put_back(&self, contexts: Vec<ContextNo>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).0.extend(contexts);
     }
 
     /// Some that wait; with none, whoever asked is done.
@@ -36,12 +45,16 @@ impl Trims {
 /// Trims until nothing waits.
 pub(super) async fn run(registry: Arc<Registry>) {
     loop {
-        registry.idle.calm().await;
+        // Where it is never calm, there is room for it all the same.
+        let _ = timeout(PATIENCE, registry.idle.calm()).await;
         let Some(contexts) = registry.trims.take() else { return };
-        if let Err(failure) = registry.store.journal.trim(contexts).await
-            && failure.kind != ErrorKind::Stopping
-        {
-            tracing::warn!(%failure, "cannot trim the journal; the next start does it");
+        let Err(failure) = registry.store.journal.trim(contexts.clone()).await else { continue };
+        // What ends the daemon leaves it to the next start.
+        if failure.fatal || failure.kind == ErrorKind::Stopping {
+            return;
         }
+        tracing::warn!(%failure, "cannot trim the journal; it is tried again");
+        registry.trims.put_back(contexts);
+        tokio::time::sleep(PATIENCE).await;
     }
 }

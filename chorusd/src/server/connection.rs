@@ -58,8 +58,6 @@ pub async fn serve(stream: Stream, ops: Arc<Ops>, connection: u64, stop: Cancell
     if let Err(e) = connection.run(&socket, stop).await {
         tracing::debug!(connection = connection.caller.connection, "connection ended: {e}");
     }
-    connection.line.close();
-    ops.uploads.close(connection.caller.connection);
 }
 
 struct Connection {
@@ -73,6 +71,14 @@ struct Connection {
     line: Arc<Line>,
     ops: Arc<Ops>,
     caller: Caller,
+}
+
+/// Also where a handler panics: the client hears the end.
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.line.close();
+        self.ops.uploads.close(self.caller.connection);
+    }
 }
 
 impl Connection {
@@ -165,6 +171,8 @@ async fn read_some(socket: &AsyncFd<Arc<OwnedFd>>, into: &mut BytesMut) -> io::R
     if into.capacity() == into.len() {
         into.reserve(4096);
     }
+    // A client that always has more to say must not keep the thread to itself.
+    tokio::task::coop::consume_budget().await;
     let (held, room) = (into.len(), (into.capacity() - into.len()).min(READ));
     loop {
         let mut ready = socket.readable().await?;

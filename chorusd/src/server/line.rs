@@ -13,12 +13,15 @@ use rustix::net::{SendFlags, send};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::reply::Frame;
 
 /// A client that does not take a frame within this is let go.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Where room cannot be waited for, it is looked for this often.
+const AGAIN: Duration = Duration::from_millis(10);
 
 /// The way to one client, in order whoever writes.
 #[derive(Debug)]
@@ -69,8 +72,13 @@ impl Line {
                 true
             }
             Err(Errno::AGAIN) => false,
-            // The connection finds out for itself.
-            Err(_) => true,
+            // The connection's task meets the same error, and ends.
+            Err(_) => {
+                out.waiting.push_back(frame);
+                drop(out);
+                self.stuck.notify_one();
+                true
+            }
         }
     }
 
@@ -106,11 +114,18 @@ impl Line {
         let Some(full) = self.go_on()? else { return Ok(()) };
         // A descriptor of its own, and only now: one that were always watched for room would wake the daemon each time
         // that the client reads.
-        let room = watch(Arc::new(full.socket.try_clone()?), Interest::WRITABLE)?;
+        let room = full.socket.try_clone().and_then(|socket| watch(Arc::new(socket), Interest::WRITABLE));
         let mut deadline = Instant::now() + WRITE_TIMEOUT;
         loop {
-            let ready = timeout_at(deadline, room.writable()).await;
-            ready.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??.clear_ready();
+            match &room {
+                Ok(room) => {
+                    let ready = timeout_at(deadline, room.writable()).await;
+                    ready.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??.clear_ready();
+                }
+                // No descriptor is left: what is under way is answered all the same.
+                Err(_) if Instant::now() >= deadline => return Err(io::ErrorKind::TimedOut.into()),
+                Err(_) => sleep(AGAIN).await,
+            }
             match self.go_on()? {
                 None => return Ok(()),
                 Some(full) if full.moved => deadline = Instant::now() + WRITE_TIMEOUT,

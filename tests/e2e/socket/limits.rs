@@ -1,5 +1,8 @@
 //! Too many, too much, or gone too early: a client harms itself only.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use chorus_proto::methods::daemon::{Status, StatusParams};
 use chorus_tests::chat::Chat as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::{DEADLINE, Daemon, Home, Raw, wait_until};
@@ -24,6 +27,30 @@ fn full(home: &Home) -> (Daemon, Vec<Raw>) {
 
 fn refused(answer: &Value) {
     assert_eq!(answer["error"]["data"]["kind"], "busy", "{answer}");
+}
+
+#[test]
+fn clients_that_never_stop_talking_keep_nobody_from_being_heard() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            let mut raw = daemon.raw();
+            let stop = &stop;
+            scope.spawn(move || {
+                // Nobody answers a notification, so nothing but the daemon's own will makes it pause.
+                while !stop.load(Ordering::Relaxed) {
+                    raw.flood(r#"{"jsonrpc":"2.0","method":"hello","params":{"protocol":1}}"#, 1000);
+                }
+            });
+        }
+        for _ in 0..20 {
+            client.call::<Status>(&StatusParams::default()).expect("an answer");
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Conversations that go as they should.
 
 use chorus_proto::methods::context::{Save, SaveParams};
+use chorus_proto::methods::daemon::{Status, StatusParams};
 use chorus_proto::{EventType, Role};
-use chorus_tests::Raw;
 use chorus_tests::chat::Chat as _;
 use chorus_tests::model_server::Answer;
+use chorus_tests::{DEADLINE, Raw, wait_until};
 use serde_json::{Value, json};
 
 use super::{MODELS, Rig, assert_legal, hear, record, send};
@@ -94,6 +95,26 @@ fn a_client_that_goes_away_does_not_end_the_turn() {
     rig.wait_for(EventType::TurnFinished, 1);
     let mut client = client;
     assert_eq!(record(&mut client)[1].1, "Still here.");
+}
+
+#[test]
+fn the_place_of_a_client_that_went_away_is_free_before_the_turn_ends() {
+    let rig = Rig::new();
+    rig.answer(Answer::text(["Still "]).gate("gone").then("here ").gate("end").then("now."));
+    let mut client = rig.client();
+    let mut gone = Raw::connect(&rig.home.socket());
+    let params = json!({"agent": "a", "text": "Are you there?", "stream": true});
+    gone.frame(json!({"jsonrpc": "2.0", "id": 1, "method": "send", "params": params}).to_string());
+    rig.server.reached("gone");
+    drop(gone);
+    rig.server.open("gone");
+    rig.server.reached("end");
+    wait_until("one connection to be left", DEADLINE, || {
+        let status = client.call::<Status>(&StatusParams::default()).expect("the status");
+        (status.daemon.connections == 1).then_some(())
+    });
+    rig.server.open("end");
+    rig.wait_for(EventType::TurnFinished, 1);
 }
 
 #[test]

@@ -10,8 +10,8 @@ use crate::ops::{Ops, blocking, select as of_name, view};
 use crate::session::export::{self, Piece};
 use crate::store::catalog::Listing;
 
-/// Sessions in one answer: few enough that whoever exports begins soon, and can ask for the next page meanwhile.
-const PAGE: u64 = 200;
+/// Sessions in one answer: far below what a frame holds.
+const PAGE: u64 = 1000;
 
 /// Longest piece of text in one answer.
 const PIECE: usize = 4 << 20;

@@ -62,9 +62,13 @@ pub fn findings(messages: impl IntoIterator<Item = Message>, known: &WorkingSet,
             }
         }
         for sentence in sentences(&text) {
+            // A question decides nothing, and leaves nothing to do.
+            if sentence.text.ends_with(['?', '？']) {
+                continue;
+            }
             if cues::is_task(&sentence.words) && !cues::is_box(&sentence.text) {
                 tasks.add(&sentence.text, &message.id);
-            } else if cues::is_decision(&sentence.words) && !sentence.text.ends_with(['?', '？']) {
+            } else if cues::is_decision(&sentence.words) {
                 decisions.add(&sentence.text, &message.id);
             }
         }
@@ -82,7 +86,7 @@ struct List {
 
 impl List {
     fn new(kind: char, known: &[Item], most: usize) -> Self {
-        Self { kind, known: known.iter().map(|item| plain(&item.text)).collect(), items: Vec::new(), most }
+        Self { kind, known: known.iter().map(|item| key(kind, &item.text)).collect(), items: Vec::new(), most }
     }
 
     fn full(&self) -> bool {
@@ -91,12 +95,17 @@ impl List {
 
     fn add(&mut self, text: &str, message: &str) {
         let text = cut(text.trim(), ITEM);
-        if self.full() || text.is_empty() || !self.known.insert(plain(&text)) {
+        if self.full() || text.is_empty() || !self.known.insert(key(self.kind, &text)) {
             return;
         }
         let id = id(self.kind, message, &text);
         self.items.push(Item { id, text, source: ItemSource::Rule, message_id: Some(message.to_owned()) });
     }
+}
+
+/// What makes two items of a kind the same. `Makefile` and `makefile` are two files.
+fn key(kind: char, text: &str) -> String {
+    if kind == 'f' { text.trim().to_owned() } else { plain(text) }
 }
 
 /// What makes two texts the same: their words, whatever stands around them.

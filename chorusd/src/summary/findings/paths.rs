@@ -44,12 +44,20 @@ fn walk(value: &Value, named: bool, depth: usize, found: &mut impl FnMut(&str)) 
         Value::Array(all) if depth > 0 => all.iter().for_each(|value| walk(value, named, depth - 1, found)),
         Value::Object(fields) if depth > 0 => {
             for (name, value) in fields {
-                let name = name.to_lowercase();
-                walk(value, name.contains("path") || name.contains("file"), depth - 1, found);
+                walk(value, names_paths(name), depth - 1, found);
             }
         }
         _ => {}
     }
+}
+
+/// Whether a parameter of that name says where a file is: `path`, `filename`, `notebook_path`; `file_text` and `profile` do not.
+fn names_paths(name: &str) -> bool {
+    let name = name.to_lowercase();
+    let name = name.strip_suffix('s').unwrap_or(&name);
+    matches!(name, "path" | "file" | "filename" | "file_name" | "filepath")
+        || name.ends_with("_path")
+        || name.ends_with("_file")
 }
 
 /// Text that may be a path because it is said to be one.

@@ -42,7 +42,7 @@ fn decisions_and_tasks_are_told_by_their_words_and_named_by_their_message() {
 #[test]
 fn files_come_from_calls_and_texts_and_no_fraction_is_one() {
     let call = json!({"role": "assistant", "content": "I open `src/main.rs:42`, and/or docs/a.md. See https://x.y/z.html, 1/2.",
-        "tool_calls": [{"id": "c", "name": "view", "params": {"file_path": "lib/x y.rs", "n": 1, "command": "cat ./run.sh | wc"}}]});
+        "tool_calls": [{"id": "c", "name": "view", "params": {"file_path": "lib/x y.rs", "n": 1, "file_text": "hello world", "profile": "standard", "command": "cat ./run.sh | wc"}}]});
     let new: NewMessage = serde_json::from_value(call).unwrap();
     let message = new.complete(|| "m".into(), jiff::Timestamp::UNIX_EPOCH);
     let found = found(&[message, said("2", Role::User, "Look at Cargo.toml and src/main.rs, e.g. version 1.2.")]);

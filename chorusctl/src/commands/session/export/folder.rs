@@ -1,10 +1,13 @@
 //! Files in a directory: each is there whole or not at all.
 
 use std::collections::HashSet;
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
 
 use crate::error::Failure;
 
@@ -22,12 +25,14 @@ pub struct Folder {
     path: PathBuf,
     /// Directories that are there for certain.
     made: HashSet<PathBuf>,
+    /// Whether files can be written before they have a name.
+    unnamed: bool,
 }
 
 impl Folder {
     #[must_use]
     pub fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), made: HashSet::new() }
+        Self { path: path.to_owned(), made: HashSet::new(), unnamed: true }
     }
 
     /// Puts a file at `path` below the directory, unless it is there already.
@@ -47,6 +52,13 @@ impl Folder {
             DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|e| failed(&e))?;
             self.made.insert(dir.to_owned());
         }
+        if self.unnamed && !target.exists() {
+            match write_unnamed(dir, &target, bytes) {
+                Ok(()) => return Ok(Put::Written),
+                // Not every file system has them; something may have come there meanwhile. What is wrong shows below.
+                Err(error) => self.unnamed = error.kind() == io::ErrorKind::AlreadyExists,
+            }
+        }
         let temporary = dir.join(format!(".chorus-export-{}", std::process::id()));
         let written = write(&temporary, bytes).and_then(|()| fs::rename(&temporary, &target));
         if let Err(error) = written {
@@ -59,6 +71,16 @@ impl Folder {
 
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(bytes)
+}
+
+/// Writes a file without a name and then gives it one (open(2), O_TMPFILE): half the work of a rename, and a crash leaves
+/// nothing behind.
+fn write_unnamed(dir: &Path, target: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mode = Mode::RUSR | Mode::WUSR;
+    let file = File::from(open(dir, OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, mode)?);
+    (&file).write_all(bytes)?;
+    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(linkat(CWD, unnamed, CWD, target, AtFlags::SYMLINK_FOLLOW)?)
 }
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use chorus_proto::methods::export::{ExportFormat, Select, SelectParams};
+use chorus_proto::methods::export::{ExportFormat, Select, SelectParams, SelectResult};
 use clap::ValueEnum;
 use serde_json::json;
 
-use self::ahead::Source;
+use self::ahead::ahead;
 use self::folder::{Folder, Put};
 use self::owners::Owners;
 use self::selected::Selected;
@@ -92,7 +92,7 @@ fn ends_in_slash(path: &Path) -> bool {
 }
 
 fn to_stdout(args: Args, app: &mut App, form: ExportFormat) -> Result<(), Failure> {
-    let (session, _) = only(source(args, app, form)?)?;
+    let session = only(select(args, app)?)?;
     text::pieces(app, &session, form, |app, piece| match form {
         ExportFormat::Md if app.out.width().is_some() => app.out.text(&safe::clean(piece)),
         ExportFormat::Md => app.out.text(piece),
@@ -101,8 +101,8 @@ fn to_stdout(args: Args, app: &mut App, form: ExportFormat) -> Result<(), Failur
 }
 
 fn into_file(args: Args, app: &mut App, form: ExportFormat, output: &Path) -> Result<(), Failure> {
-    let (session, own) = only(source(args, app, form)?)?;
-    let bytes = own.map_or_else(|| text::whole(app, &session, form), Ok)?;
+    let session = only(select(args, app)?)?;
+    let bytes = text::whole(app, &session, form)?;
     let name = output.file_name().ok_or_else(|| Failure::usage(format!("{} is no file", output.display())))?;
     let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match Folder::new(parent).put(Path::new(name), &bytes)? {
@@ -111,8 +111,8 @@ fn into_file(args: Args, app: &mut App, form: ExportFormat, output: &Path) -> Re
     }
 }
 
-fn only(mut source: Source) -> ahead::Next {
-    source.next().unwrap_or_else(|| Err(Failure::failed("the daemon named no session")))
+fn only(mut sessions: Vec<Selected>) -> Result<Selected, Failure> {
+    sessions.pop().ok_or_else(|| Failure::failed("the daemon named no session"))
 }
 
 fn into_folder(args: Args, app: &mut App, form: ExportFormat, output: &Path) -> Result<(), Failure> {
@@ -121,16 +121,10 @@ fn into_folder(args: Args, app: &mut App, form: ExportFormat, output: &Path) -> 
     let mut folder = Folder::new(output);
     let mut progress = Progress::new("export".into(), !app.global.quiet);
     let (mut written, mut same, mut failed) = (Vec::new(), 0, None);
-    for (done, next) in (1..).zip(source(args, app, form)?.ahead()?) {
-        progress.show(done, 0, "sessions");
-        let (session, own) = match next {
-            Ok(next) => next,
-            Err(failure) => {
-                failure.tell(app.notes);
-                failed.get_or_insert(failure.status());
-                break;
-            }
-        };
+    let sessions = select(args, app)?;
+    let total = sessions.len() as u64;
+    for (done, (session, own)) in (1..).zip(ahead(sessions, form)?) {
+        progress.show(done, total, "sessions");
         // Its file went with its agent: there is nothing to export, and nobody asked for this one.
         if !named && !session.available && session.corrupt.is_none() {
             continue;
@@ -169,13 +163,20 @@ fn path(session: &Selected, owners: Option<&Owners>, form: ExportFormat) -> Resu
     }
 }
 
-/// The sessions that are meant; what is wrong with them is found out here.
-fn source(args: Args, app: &mut App, form: ExportFormat) -> Result<Source, Failure> {
+/// All sessions that are meant, before the first is written: what is deleted meanwhile moves none off its page.
+fn select(args: Args, app: &mut App) -> Result<Vec<Selected>, Failure> {
     let agent = if args.all_agents { None } else { app.agent() };
     let (session, all_agents, since) = (args.sessions, args.all_agents, args.since);
-    let params = SelectParams { agent, session, all_agents, since, offset: None };
-    let first = read(&app.call_raw::<Select>(&params)?)?;
-    Ok(Source::new(params, first, form, app.places()?.socket.clone(), app.global.clone()))
+    let mut params = SelectParams { agent, session, all_agents, since, offset: None };
+    let mut sessions = Vec::new();
+    loop {
+        let page: SelectResult<Selected> = read(&app.call_raw::<Select>(&params)?)?;
+        sessions.extend(page.sessions);
+        match page.next.filter(|next| Some(*next) > params.offset) {
+            Some(next) => params.offset = Some(next),
+            None => return Ok(sessions),
+        }
+    }
 }
 
 fn report(app: &mut App, written: &[PathBuf], same: u64, output: &Path) -> Result<(), Failure> {
