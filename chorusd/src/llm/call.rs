@@ -9,7 +9,6 @@ use tokio_util::sync::CancellationToken;
 use super::error::{CallError, Class};
 use super::models::Chance;
 use super::output::{Hear, Output};
-use super::pace::Pace;
 use super::providers::{Reader, Step, To, Translate, refused};
 use super::reply::Reply;
 use super::request::Request;
@@ -109,8 +108,7 @@ impl Call<'_> {
         }
         let mut cutter = Cutter::new(LONGEST_EVENT);
         let mut out = Vec::new();
-        let mut pace = Pace::default();
-        while let Some(piece) = pace.piece(&mut answer, &watch).await? {
+        while let Some(piece) = answer.piece(&watch).await? {
             cutter.push(&piece);
             while let Some(event) = cutter.cut().map_err(|e| self.malformed(e.to_string()))? {
                 let step = reader.event(&event, &mut out);

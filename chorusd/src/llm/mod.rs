@@ -8,7 +8,6 @@ pub mod error;
 mod key;
 pub mod models;
 pub mod output;
-mod pace;
 pub mod providers;
 pub mod reply;
 pub mod request;
