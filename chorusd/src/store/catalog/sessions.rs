@@ -250,7 +250,8 @@ impl Catalog {
     /// # Errors
     /// A database that cannot be read.
     pub async fn short_ids(&self, ids: Vec<Uuid>) -> Result<Vec<String>> {
-        self.reader.submit(move |conn| short_ids(conn, &ids)).await
+        // One transaction: each statement by itself would lock the database and unlock it.
+        self.reader.submit(move |conn| short_ids(&*conn.unchecked_transaction()?, &ids)).await
     }
 }
 
