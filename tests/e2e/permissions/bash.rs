@@ -1,4 +1,4 @@
-//! The reader of plain commands against bash itself: whatever a command without a guard runs was judged.
+//! The reader of plain commands against bash itself: whatever a command without a guard runs or writes was judged.
 
 use std::fs;
 use std::process::Command;
@@ -63,6 +63,12 @@ fn words(action: &str) -> Vec<String> {
     words
 }
 
+/// The files that the command left.
+fn written(folder: &std::path::Path) -> Vec<String> {
+    let files = fs::read_dir(folder.join("work")).expect("the directory");
+    files.map(|file| file.expect("a file").file_name().to_string_lossy().into_owned()).collect()
+}
+
 #[test]
 fn bash_runs_nothing_that_was_not_judged() {
     if !std::path::Path::new("/bin/bash").exists() {
@@ -85,6 +91,10 @@ fn bash_runs_nothing_that_was_not_judged() {
         let judged: Vec<Vec<String>> = verdict.parts.iter().map(|part| words(&part.action)).collect();
         for ran in ran(folder.path(), &command) {
             assert!(judged.contains(&ran), "{command:?} ran {ran:?}; judged were {judged:?}");
+        }
+        for file in written(folder.path()) {
+            let judged = verdict.parts.iter().any(|part| part.action == format!("tool:create_file:{file}"));
+            assert!(judged, "{command:?} wrote {file:?}; judged were {:?}", verdict.parts);
         }
     }
     assert_eq!(allowed, wanted, "of {tried} commands");

@@ -78,6 +78,32 @@ fn ten_thousand_parts_are_all_judged() {
 }
 
 #[test]
+fn commands_deep_inside_others_take_little_time_and_memory() {
+    let free = &own_profiles()["free"];
+    for (open, inside, close, count) in [
+        ("sh <(", "b", ")", 10_900),
+        ("a $(", "b", ")", 12_000),
+        ("a=$(", "b", ")", 13_000),
+        ("a >$(", "b", ")", 10_900),
+        ("a \"$(", "b", ")\"", 9_000),
+        ("sh $(", "$x", ")", 65),
+        ("sh -c $x ", "rm x", "", 7_000),
+        ("$x ", "((", "(", 20_000),
+    ] {
+        let started = Instant::now();
+        let command = open.repeat(count) + inside + &close.repeat(count);
+        let verdict = free.judge(&action(&command));
+        assert_ne!(verdict.decision, Decision::Allow, "{count} times {open:?}");
+        let judged: usize = verdict.parts.iter().map(|part| part.action.len()).sum();
+        assert!(judged < 1 << 20, "{count} times {open:?}: {judged} bytes of actions");
+        let took = started.elapsed();
+        assert!(took.as_secs() < 5, "{open:?} took {took:?}");
+    }
+    let verdict = free.judge(&action(&format!("{}rm x{}", "echo $(".repeat(1000), ")".repeat(1000))));
+    assert_eq!(verdict.decision, Decision::Deny);
+}
+
+#[test]
 fn what_is_made_to_exhaust_the_parser_is_asked_about() {
     let free = &own_profiles()["free"];
     for piece in [

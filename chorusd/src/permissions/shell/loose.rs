@@ -4,6 +4,8 @@ use super::chars;
 
 /// How many of the words of a command are looked at as the start of another.
 const TAILS: usize = 64;
+/// How much of a command is looked at so, in bytes.
+const TAILED: usize = 4 << 10;
 
 /// The text without quotes, escapes, expansions and invisible characters, its words one space apart.
 ///
@@ -130,10 +132,18 @@ pub fn names(loose: &str, out: &mut Vec<String>) {
 /// What a loosened command may be called, and every command that its words may be the beginning of: for what runs others.
 pub fn tails(loose: &str, out: &mut Vec<String>) {
     names(loose, out);
+    let loose = cut(loose, TAILED);
     let starts = loose.match_indices([' ', ';', '&', '|', '(', '=', '"', '\'']).map(|(at, _)| at + 1);
     for at in starts.take(TAILS) {
         names(loose[at..].trim_start(), out);
     }
+}
+
+/// At most the first `most` bytes of a text, no character cut apart.
+#[must_use]
+pub fn cut(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    &text[..end.unwrap_or(0)]
 }
 
 /// The last part of a path.

@@ -16,9 +16,10 @@ const MAX: usize = 64 << 10;
 
 /// How many substitutions are looked for beside those that the parser finds.
 const INNER: usize = 256;
+/// How much of each is looked at, in bytes.
+const INNER_LENGTH: usize = 4 << 10;
 
 const TOO_LONG: &str = "it is too long to be taken apart";
-const UNREADABLE: &str = "it cannot be parsed";
 const DIFFER: &str = "it can be read in two ways";
 
 /// A command, taken apart.
@@ -49,7 +50,10 @@ pub fn read(command: &str) -> Script {
     if command.len() > MAX {
         return unreadable(command, TOO_LONG);
     }
-    let Some(found) = tree::find(command) else { return unreadable(command, UNREADABLE) };
+    let found = match tree::find(command) {
+        Ok(found) => found,
+        Err(why) => return unreadable(command, why),
+    };
     match plain::read(command) {
         Ok(simple) if simple.iter().filter_map(|simple| simple.span.clone()).eq(found.commands.iter().cloned()) => {
             plainly(command, simple)
@@ -69,6 +73,7 @@ fn plainly(text: &str, commands: Vec<Simple>) -> Script {
         if !raw.is_empty() {
             let guard = programs::assigned(&simple.assigned)
                 .or_else(|| programs::guard(&words))
+                .or_else(|| programs::elsewhere(&words).filter(|_| moved))
                 .or_else(|| simple.words.first().and_then(obscure));
             let action = match simple.words.is_empty() {
                 true => raw.to_owned(),
@@ -98,7 +103,7 @@ fn searched(text: &str, found: &tree::Found, why: &str) -> Script {
     // Substitutions that the parser takes for text, in `${x:-…}` for one.
     let inner = text.match_indices(['`', '(']).take(INNER).filter_map(|(at, mark)| text.get(at + mark.len()..));
     for piece in inner.filter_map(|rest| rest.split([';', '|', '&', '\n', ')', '`']).next()) {
-        hide(piece, loose::names, &mut script.hidden);
+        hide(loose::cut(piece, INNER_LENGTH), loose::names, &mut script.hidden);
     }
     script
 }
@@ -108,8 +113,7 @@ fn unreadable(text: &str, why: &str) -> Script {
     let mut script = Script { guard: Some(why.to_owned()), ..Script::default() };
     let action = Action::Bash { command: text }.to_string();
     script.pieces.push(Piece { action, forms: Vec::new(), guard: None });
-    let end = (0..=MAX.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let text = &text[..end];
+    let text = loose::cut(text, MAX);
     hide(text, loose::names, &mut script.hidden);
     for piece in text.split([';', '|', '&', '\n', '(', ')', '{', '}', '`', '<', '>']) {
         hide(piece, loose::tails, &mut script.hidden);

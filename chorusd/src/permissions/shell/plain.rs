@@ -41,6 +41,10 @@ const FUNCTION: Why = "it has parentheses that are no list of commands";
 const HEREDOC: Why = "it has a here-document with expansions";
 const OPEN: Why = "it is not complete";
 const REDIRECTION: Why = "it has a redirection that cannot be followed";
+const JOINED: Why = "it joins two lines with a backslash where there are no blanks around it";
+
+/// Numbers of files with more digits `bash` may take for words.
+const DIGITS: usize = 9;
 
 /// Words that are no commands where a command begins.
 const RESERVED: [&str; 20] = [
@@ -87,7 +91,7 @@ impl Reader<'_> {
         while let Some(c) = self.peek() {
             match c {
                 ' ' | '\t' => self.at += 1,
-                '\\' if self.rest().starts_with("\\\n") => self.at += 2,
+                '\\' if self.rest().starts_with("\\\n") => self.joined()?,
                 '\n' => {
                     self.at += 1;
                     self.end();
@@ -133,6 +137,19 @@ impl Reader<'_> {
         }
     }
 
+    /// An end of a line that does not count. `bash` joins the lines before it looks for words and operators, so what
+    /// touches it may be part of something else.
+    fn joined(&mut self) -> Result<(), Why> {
+        let blank = |c: &u8| matches!(c, b' ' | b'\t');
+        let bytes = self.text.as_bytes();
+        let before = self.at.checked_sub(1).and_then(|at| bytes.get(at));
+        if !before.is_some_and(blank) || !bytes.get(self.at + 2).is_some_and(blank) {
+            return Err(JOINED);
+        }
+        self.at += 2;
+        Ok(())
+    }
+
     fn operator(&mut self) -> Result<(), Why> {
         let known = ["&&", "||", "|&", ";;", ";&", ";", "|", "&"];
         let operator = known.into_iter().find(|known| self.rest().starts_with(known)).unwrap_or(";");
@@ -147,7 +164,7 @@ impl Reader<'_> {
         let word = self.word()?;
         let number = !word.quoted && word.value.bytes().all(|b| b.is_ascii_digit());
         if number && matches!(self.peek(), Some('<' | '>')) {
-            return self.redirection();
+            return if word.value.len() > DIGITS { Err(REDIRECTION) } else { self.redirection() };
         }
         if self.closed {
             return Err(FUNCTION);
@@ -194,9 +211,10 @@ impl Reader<'_> {
                     self.at += 1;
                     let escaped = self.peek().ok_or(OPEN)?;
                     self.at += escaped.len_utf8();
-                    if escaped != '\n' {
-                        value.push(escaped);
+                    if escaped == '\n' {
+                        return Err(JOINED);
                     }
+                    value.push(escaped);
                     quoted = true;
                 }
                 '$' | '`' => return Err(UNKNOWN),
@@ -232,7 +250,7 @@ impl Reader<'_> {
                     let next = self.peek().ok_or(OPEN)?;
                     self.at += next.len_utf8();
                     match next {
-                        '\n' => {}
+                        '\n' => return Err(JOINED),
                         '$' | '`' | '"' | '\\' => value.push(next),
                         _ => value.extend(['\\', next]),
                     }
@@ -255,17 +273,21 @@ impl Reader<'_> {
         }
         let start = self.at;
         let target = self.word()?;
-        // No word, or only ends of lines that do not count.
-        if self.text[start..self.at].chars().all(|c| matches!(c, '\\' | '\n')) {
+        // No word, or a comment in its place.
+        if start == self.at || self.text[start..].starts_with('#') {
             return Err(REDIRECTION);
         }
-        let number = !target.quoted && target.value.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+        if !self.awaited.is_empty() && target.value.contains('\n') {
+            return Err(OPEN);
+        }
         match operator {
             "<<<" => {}
             "<<" | "<<-" => {
                 self.awaited.push(Awaited { end: target.value, tabs: operator == "<<-", literal: target.quoted });
             }
-            ">&" | "<&" if number => {}
+            ">&" | "<&" if copies(&target) => {}
+            // Of `-a` bash takes the `-` alone; `1-2` is a file, but only where the number does not count as one.
+            ">&" if target.value.starts_with('-') || numeric(&target.value) => return Err(REDIRECTION),
             "<&" => return Err(REDIRECTION),
             "<" if target.value.starts_with("/dev/") => return Err(REDIRECTION),
             "<" => {}
@@ -295,6 +317,16 @@ impl Reader<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether what follows `>&` or `<&` is an open file (`1`), one that is closed behind it (`1-`), or none (`-`).
+fn copies(target: &Word) -> bool {
+    let digits = target.value.strip_suffix('-').unwrap_or(&target.value);
+    !target.quoted && digits.len() <= DIGITS && digits.bytes().all(|b| b.is_ascii_digit())
+}
+
+fn numeric(value: &str) -> bool {
+    value.bytes().all(|b| b.is_ascii_digit() || b == b'-')
 }
 
 /// The name that a word assigns to: `NAME=` or `NAME+=`, none of it quoted.

@@ -4,36 +4,47 @@
 
 use super::loose::base;
 
+mod outputs;
+
+pub use outputs::writes;
+
 /// Those that run what they are given, read commands or programs from somewhere, or change what later commands mean.
 /// Without version numbers.
 const RUNNERS: &str = include_str!("runners.txt");
 
 /// Those that do so when one of these is among their words. `--long` stands for its abbreviations too, `-x` for every
-/// group of letters with that one in it, `-long` for what begins so; anything else is a word of its own.
+/// group of letters with that one in it, `-long` for what begins so, with one dash or two; anything else is a word of its
+/// own. A `*` at the end stands for any more.
 const TOLD_TO: &[(&str, &[&str])] = &[
     ("[", &["-v", "-R"]),
     ("ack", &["--pager"]),
     ("ag", &["--pager"]),
     ("bat", &["--pager"]),
-    ("c++", &["-wrapper", "-fplugin", "-specs"]),
+    ("c++", COMPILER),
     ("cargo", &["--config"]),
-    ("cc", &["-wrapper", "-fplugin", "-specs"]),
-    ("clang", &["-fplugin", "-load"]),
+    ("cc", COMPILER),
+    ("clang", COMPILER),
+    ("clang++", COMPILER),
+    ("cpp", COMPILER),
     ("curl", &["-K", "--config"]),
     ("fd", &["-x", "-X", "--exec", "--exec-batch"]),
     ("fdfind", &["-x", "-X", "--exec", "--exec-batch"]),
     ("find", &["-exec", "-ok", "-delete", "-fprint", "-fls"]),
-    ("g++", &["-wrapper", "-fplugin", "-specs"]),
-    ("gcc", &["-wrapper", "-fplugin", "-specs"]),
-    ("go", &["run", "generate", "tool", "-exec", "-toolexec", "-vettool"]),
+    ("diff3", &["--diff-program"]),
+    ("g++", COMPILER),
+    ("gcc", COMPILER),
+    ("go", &["run", "generate", "tool", "env", "-exec", "-toolexec", "-vettool", "-ldflags", "-gccgoflags"]),
     ("install", &["--strip-program"]),
     ("jobs", &["-x"]),
     ("npm", &["exec", "x", "explore", "--node-options", "--script-shell"]),
     ("pnpm", &["exec", "dlx"]),
     ("poetry", &["run", "shell"]),
     ("printf", &["-v"]),
+    ("ptx", &["-G", "--traditional"]),
     ("rg", &["--pre", "--hostname-bin", "-z", "--search-zip"]),
     ("rsync", &["-e", "--rsh", "--rsync-path"]),
+    ("rustc", &["-C", "-Z", "--codegen"]),
+    ("sdiff", &["--diff-program"]),
     ("shuf", &["-o", "--output"]),
     ("sort", &["-o", "--output", "--compress-program"]),
     ("split", &["--filter"]),
@@ -46,6 +57,23 @@ const TOLD_TO: &[(&str, &[&str])] = &[
     ("wget", &["-e", "--execute", "--use-askpass", "--config"]),
     ("yarn", &["exec", "dlx", "node"]),
     ("zip", &["-T", "--unzip-command"]),
+];
+
+const COMPILER: &[&str] = &[
+    "-wrapper",
+    "-fplugin",
+    "-fpass-plugin",
+    "-specs",
+    "-load",
+    "-Xclang",
+    "-Xlinker",
+    "-Wl,",
+    "-fuse-ld",
+    "-ld-path",
+    "-prefix",
+    "-config",
+    "-gcc-toolchain",
+    "-B*",
 ];
 
 const TAR: &[&str] = &[
@@ -149,6 +177,9 @@ pub fn guard(words: &[&str]) -> Option<String> {
     }
     match plain {
         "git" => git(given),
+        "printf" if given.iter().any(|word| counts(word)) => {
+            Some("`printf` is given a format with `%n`, which sets a variable".into())
+        }
         "sed" if !simple_sed(given) => Some("`sed` is given a script that may run commands or write files".into()),
         _ => None,
     }
@@ -161,16 +192,12 @@ pub fn assigned(names: &[String]) -> Option<String> {
     Some(format!("it sets `{name}`, which other commands may heed"))
 }
 
-/// Files that a command writes because its words say so.
+/// Why a command may run others where the directory is another than the workspace's.
 #[must_use]
-pub fn writes(words: &[&str]) -> Vec<String> {
-    let Some((name, given)) = words.split_first() else { return Vec::new() };
-    let files: Vec<&str> = match base(name).to_lowercase().as_str() {
-        "tee" => given.iter().filter(|word| !word.starts_with('-')).copied().collect(),
-        "dd" => given.iter().filter_map(|word| word.strip_prefix("of=")).collect(),
-        _ => Vec::new(),
-    };
-    files.into_iter().map(str::to_owned).collect()
+pub fn elsewhere(words: &[&str]) -> Option<String> {
+    // A folder of plain files can be a repository, whose configuration names programs.
+    let git = words.first().is_some_and(|name| base(name).eq_ignore_ascii_case("git"));
+    git.then(|| "`git` heeds the repository of another directory, which may name programs to run".to_owned())
 }
 
 /// Whether later commands run elsewhere.
@@ -180,6 +207,9 @@ pub fn moves(words: &[&str]) -> bool {
 }
 
 fn is(word: &str, option: &str) -> bool {
+    if let Some(start) = option.strip_suffix('*') {
+        return word.starts_with(start);
+    }
     if let Some(long) = option.strip_prefix("--") {
         let Some(given) = word.strip_prefix("--") else { return false };
         let given = given.split('=').next().unwrap_or_default();
@@ -187,9 +217,16 @@ fn is(word: &str, option: &str) -> bool {
     }
     match option.strip_prefix('-') {
         Some(letter) if letter.len() == 1 => word.starts_with('-') && !word.starts_with("--") && word.contains(letter),
-        Some(_) => word.starts_with(option),
+        Some(_) => word.starts_with(option) || word.strip_prefix('-').is_some_and(|word| word.starts_with(option)),
         None => word == option,
     }
+}
+
+/// Whether a format of `printf` has an `n` behind a `%` and what may stand between.
+fn counts(format: &str) -> bool {
+    let between = |c: char| c.is_ascii_digit() || "-+ #'*.hlLjtzq".contains(c);
+    let mut behind = format.split('%').skip(1);
+    behind.any(|rest| rest.trim_start_matches(between).starts_with('n'))
 }
 
 fn git(given: &[&str]) -> Option<String> {
@@ -260,6 +297,14 @@ mod tests {
             "rg --pre x y",
             ". x",
             "test -v x",
+            "printf %n x",
+            "printf a%%%-05.*lln x",
+            "gcc --specs=x a.c",
+            "gcc -Bx a.c",
+            "go test --exec=x",
+            "go vet --vettool=x",
+            "sensible-pager x",
+            "vim.tiny x",
         ] {
             assert!(asks(command), "{command}");
         }
@@ -276,6 +321,9 @@ mod tests {
             "test -f x",
             "cargo test --all",
             "base64 x",
+            "printf %s\\n x",
+            "printf 100%-done",
+            "gcc -O2 -DBAR a.c",
         ] {
             assert!(!asks(command), "{command}");
         }

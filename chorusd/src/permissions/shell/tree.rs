@@ -2,7 +2,7 @@
 
 use std::ops::{ControlFlow, Range};
 
-use tree_sitter::{Node, ParseOptions, ParseState, Parser};
+use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
 /// What was found, in order.
 #[derive(Debug, Default)]
@@ -21,9 +21,49 @@ const PATIENCE_MENDING: usize = 8;
 /// How often the word `case` may stand in a command: each that is open makes every further step slower.
 const CASES: usize = 100;
 
-/// Takes a command apart; `None` where it cannot be parsed, or not in reasonable time.
-#[must_use]
-pub fn find(text: &str) -> Option<Found> {
+/// How deep commands may stand in each other.
+const DEEP: usize = 64;
+/// How long everything found may be together, in bytes: what stands in something else is there as often as it is deep.
+const ALL: usize = 256 << 10;
+
+const UNREADABLE: &str = "it cannot be parsed";
+const NESTED: &str = "it has too many commands inside others to be taken apart";
+
+/// Takes a command apart.
+///
+/// # Errors
+/// It cannot be parsed, not in reasonable time, or what is found in it would take too much memory; to be read after "it
+/// is asked about because".
+pub fn find(text: &str) -> Result<Found, &'static str> {
+    let tree = parse(text).ok_or(UNREADABLE)?;
+    let mut found = Found::default();
+    let mut cursor = tree.walk();
+    // Of the nodes above the one that is looked at: what they are, and how many commands they are in.
+    let mut above: Vec<(&str, usize)> = Vec::new();
+    let mut length = 0;
+    loop {
+        let node = cursor.node();
+        let (parent, depth) = above.last().copied().unwrap_or_default();
+        let noted = note(&node, parent, &mut found);
+        length += noted.unwrap_or_default();
+        let depth = depth + usize::from(noted.is_some());
+        if depth > DEEP || length > ALL {
+            return Err(NESTED);
+        }
+        if cursor.goto_first_child() {
+            above.push((node.kind(), depth));
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            above.pop();
+            if !cursor.goto_parent() {
+                return Ok(found);
+            }
+        }
+    }
+}
+
+fn parse(text: &str) -> Option<Tree> {
     if text.matches("case").nth(CASES).is_some() {
         return None;
     }
@@ -42,32 +82,16 @@ pub fn find(text: &str) -> Option<Found> {
     let options = ParseOptions::new().progress_callback(&mut progress);
     let mut read = |at: usize, _| text.as_bytes().get(at..).unwrap_or_default();
     let tree = parser.parse_with_options(&mut read, None, Some(options))?;
-    if tree.root_node().has_error() {
-        return None;
-    }
-    let mut found = Found::default();
-    let mut cursor = tree.walk();
-    loop {
-        let node = cursor.node();
-        let inside = note(&node, &mut found);
-        if inside && cursor.goto_first_child() {
-            continue;
-        }
-        while !cursor.goto_next_sibling() {
-            if !cursor.goto_parent() {
-                return Some(found);
-            }
-        }
-    }
+    (!tree.root_node().has_error()).then_some(tree)
 }
 
-/// Notes what a node is; whether there may be more inside.
-fn note(node: &Node<'_>, found: &mut Found) -> bool {
+/// Notes what a node is, its parent being of the kind `above`; the length of what was noted, in bytes, or `None`.
+fn note(node: &Node<'_>, above: &str, found: &mut Found) -> Option<usize> {
+    let (commands, writes) = (found.commands.len(), found.writes.len());
     match node.kind() {
         "command" => found.commands.push(words(node)),
         "declaration_command" | "unset_command" | "test_command" => found.commands.push(node.byte_range()),
         "variable_assignment" | "variable_assignments" => {
-            let above = node.parent().map_or("", |above| above.kind());
             if !matches!(above, "command" | "declaration_command" | "variable_assignments") {
                 found.commands.push(node.byte_range());
             }
@@ -87,7 +111,8 @@ fn note(node: &Node<'_>, found: &mut Found) -> bool {
         }
         _ => {}
     }
-    node.child_count() > 0
+    let noted = found.commands[commands..].iter().chain(&found.writes[writes..]);
+    noted.map(Range::len).reduce(|one, other| one + other)
 }
 
 /// Where the words of a command stand, its redirections left out at the end.
