@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::compaction::{Compaction, compaction};
 use super::effect::CallModel;
 use super::meter;
-use super::prompt::{Prompt, fits, prompt};
+use super::prompt::{Prompt, estimated, fits, prompt};
 use super::registry::Registry;
 use super::turn::{Answer, Moment, Stopped};
 use super::voice::Voices;
@@ -51,8 +51,9 @@ async fn ask(
         return Err(stopped(no_model(&name)));
     };
     let target = registry.models.resolve(&model).map_err(stopped)?;
-    let takes = registry.models.window_of(&target);
     registry.usage.may_call(&call.facts).await.map_err(stopped)?;
+    let ratio = registry.usage.ratio(&target.to_string()).await.map_err(stopped)?;
+    let takes = registry.models.window_of(&target).map(|takes| estimated(takes, ratio));
     let (turn, facts, context) = (call.turn, call.facts.clone(), call.context);
     let step = call.step;
     let built = tokio::task::spawn_blocking(move || prepare(&call, takes)).await;
@@ -85,7 +86,7 @@ enum Prepared {
 fn prepare(call: &CallModel, takes: Option<u64>) -> Prepared {
     let (record, set) = (&call.messages[..], &call.working_set);
     let limit = fits(&call.facts, takes, meter::fixed(&call.facts) + estimate::tools(&tools::specs()));
-    if let Some(compaction) = compaction(record, call.view, set, limit, call.wish) {
+    if let Some(compaction) = compaction(record, (call.view, call.opened), set, limit, call.wish) {
         return Prepared::Compacts(Box::new(compaction));
     }
     let view = call.view.min(record.len());

@@ -89,27 +89,37 @@ pub fn tokens(messages: &[Stored], set: &WorkingSet) -> u64 {
 }
 
 /// The compaction of a window that begins with the message `from` and may have `limit` tokens; `None` where it is not wished for or
-/// no turn can leave. Deterministic. A model's own extraction, where there is one, takes the place of [`extracted`].
+/// no turn can leave. The message `opened` stays, which began the turn that runs. Deterministic. A model's own extraction, where there is one, takes the place of [`extracted`].
 #[must_use]
-pub fn compaction(record: &[Stored], from: usize, set: &WorkingSet, limit: u64, wish: Wish) -> Option<Compaction> {
+pub fn compaction(
+    record: &[Stored],
+    (from, opened): (usize, usize),
+    set: &WorkingSet,
+    limit: u64,
+    wish: Wish,
+) -> Option<Compaction> {
     let from = from.min(record.len());
-    let before = tokens(&record[from..], set);
+    let shown = |set: &WorkingSet| block::tokens(&block::bounded(set, limit));
+    let before = tokens(&record[from..], &block::bounded(set, limit));
+    // What no compaction makes shorter takes its room from the others, but not more than half.
+    let by_hand = shown(&by_hand(set));
+    let limit_of_rest = limit.saturating_sub(by_hand).max(limit / 2);
     let room = match wish {
         Wish::No => return None,
-        Wish::IfLong if before <= limit => return None,
+        Wish::IfLong if before.saturating_sub(by_hand) <= limit_of_rest => return None,
         // Not again after the next message.
-        Wish::IfLong => limit / 2,
+        Wish::IfLong => limit_of_rest / 2,
         // However short it seems: it is too long.
         Wish::Now => (limit / 4).min(before / 2),
     };
-    let upto = border(record, from, room)?;
+    let upto = border(record, (from, opened), room)?;
     let mut after = set.clone();
     extracted(record, from, upto, set).put_into(&mut after);
-    fit(&mut after, limit / SHARE);
+    fit(&mut after, if wish == Wish::Now { room } else { limit_of_rest } / SHARE);
     let id = |index: usize| record.get(index).and_then(|message| message.to_message().ok()).map(|message| message.id);
     let receipt = Receipt {
         tokens_before: before,
-        tokens_after: tokens(&record[upto..], &after),
+        tokens_after: tokens(&record[upto..], &block::bounded(&after, limit)),
         left: (upto - from) as u64,
         kept: (record.len() - upto) as u64,
         from: id(from),
@@ -120,14 +130,14 @@ pub fn compaction(record: &[Stored], from: usize, set: &WorkingSet, limit: u64, 
 }
 
 /// Where the window begins afterwards: with a turn, so that the last [`KEPT`] messages stay and have no more than `room` tokens; where
-/// they have more, with a later turn, at the latest the newest.
+/// they have more, with a later turn, at the latest the newest, and never behind the message `opened`.
 #[must_use]
-pub fn border(record: &[Stored], from: usize, room: u64) -> Option<usize> {
+pub fn border(record: &[Stored], (from, opened): (usize, usize), room: u64) -> Option<usize> {
     let mut tokens = 0;
     let mut chosen = None;
     for index in (from + 1..record.len()).rev() {
         tokens += record[index].tokens();
-        if record[index].role() != Role::User {
+        if record[index].role() != Role::User || index > opened {
             continue;
         }
         if chosen.is_some() && tokens > room {
@@ -160,12 +170,17 @@ fn extracted(record: &[Stored], from: usize, upto: usize, set: &WorkingSet) -> D
     derived
 }
 
+/// What no compaction changes.
+fn by_hand(set: &WorkingSet) -> WorkingSet {
+    let mut set = set.clone();
+    Derived::default().put_into(&mut set);
+    set
+}
+
 /// Lets the oldest items go that rules have found, until what compactions put into the working set has no more than `limit` tokens.
 /// What people put into it stays, and takes no room from the others.
 fn fit(set: &mut WorkingSet, limit: u64) {
-    let mut by_hand = set.clone();
-    Derived::default().put_into(&mut by_hand);
-    let by_hand = block::chars(&by_hand);
+    let by_hand = block::chars(&by_hand(set));
     let mut chars = block::chars(set).saturating_sub(by_hand);
     let lists = [&mut set.files_touched, &mut set.topics, &mut set.decisions, &mut set.conflicts, &mut set.open_tasks];
     for list in lists {
@@ -185,6 +200,9 @@ mod tests {
     use chorus_proto::NewMessage;
 
     use super::*;
+
+    /// No turn runs that began before.
+    const LAST: usize = usize::MAX;
 
     fn stored(role: Role, text: &str) -> Stored {
         let mut id = 0;
@@ -206,32 +224,57 @@ mod tests {
     #[test]
     fn the_last_twenty_stay_and_more_of_their_first_turn() {
         let record = talk(30, 10);
-        assert_eq!(border(&record, 0, 10_000), Some(40));
+        assert_eq!(border(&record, (0, LAST), 10_000), Some(40));
         let mut odd = record.clone();
         odd.insert(45, stored(Role::Assistant, "and"));
-        assert_eq!(border(&odd, 0, 10_000), Some(40));
+        assert_eq!(border(&odd, (0, LAST), 10_000), Some(40));
         // Of large ones fewer stay; of the newest turn all.
-        assert_eq!(border(&talk(30, 4000), 0, 5000), Some(56));
-        assert_eq!(border(&talk(30, 4000), 0, 1), Some(58));
+        assert_eq!(border(&talk(30, 4000), (0, LAST), 5000), Some(56));
+        assert_eq!(border(&talk(30, 4000), (0, LAST), 1), Some(58));
         // What has left is not looked at again, and a single turn cannot be parted.
-        assert_eq!(border(&record, 40, 10_000), Some(42));
-        assert_eq!(border(&record, 58, 10_000), None);
-        assert_eq!(border(&[], 0, 10_000), None);
-        assert_eq!(border(&talk(1, 10)[..1], 0, 0), None);
+        assert_eq!(border(&record, (40, LAST), 10_000), Some(42));
+        assert_eq!(border(&record, (58, LAST), 10_000), None);
+        assert_eq!(border(&[], (0, LAST), 10_000), None);
+        assert_eq!(border(&talk(1, 10)[..1], (0, LAST), 0), None);
+    }
+
+    #[test]
+    fn the_message_that_opened_the_turn_stays() {
+        let record = talk(30, 4000);
+        assert_eq!(border(&record, (0, LAST), 5000), Some(56));
+        assert_eq!(border(&record, (0, 50), 5000), Some(50));
+        assert_eq!(border(&record, (0, 0), 5000), None);
+        assert_eq!(compaction(&record, (50, 50), &WorkingSet::default(), 5000, Wish::Now), None);
+    }
+
+    #[test]
+    fn large_pins_do_not_have_the_window_compacted_with_each_message() {
+        let text = "z".repeat(12_000);
+        let pin = Item { id: "1".into(), text, source: ItemSource::Hand, message_id: None };
+        let set = WorkingSet { pinned_facts: vec![pin], ..WorkingSet::default() };
+        // Pins alone are more than the limit.
+        assert_eq!(compaction(&talk(4, 100), (0, LAST), &set, 2000, Wish::IfLong), None);
+        let mut after = set.clone();
+        let record = talk(30, 400);
+        let done = compaction(&record, (0, LAST), &set, 2000, Wish::IfLong).unwrap();
+        let from = usize::try_from(done.upto).unwrap();
+        done.derived.put_into(&mut after);
+        let next = [&record[..], &talk(1, 100)].concat();
+        assert_eq!(compaction(&next, (from, LAST), &after, 2000, Wish::IfLong), None);
     }
 
     #[test]
     fn below_its_limit_a_window_stays_and_above_it_the_oldest_leave() {
         let (record, set) = (talk(30, 400), WorkingSet::default());
-        assert_eq!(compaction(&record, 0, &set, 10_000, Wish::IfLong), None);
-        assert_eq!(compaction(&record, 0, &set, 1000, Wish::No), None);
-        let done = compaction(&record, 0, &set, 6000, Wish::IfLong).unwrap();
+        assert_eq!(compaction(&record, (0, LAST), &set, 10_000, Wish::IfLong), None);
+        assert_eq!(compaction(&record, (0, LAST), &set, 1000, Wish::No), None);
+        let done = compaction(&record, (0, LAST), &set, 6000, Wish::IfLong).unwrap();
         assert_eq!((done.upto, done.receipt.left, done.receipt.kept), (40, 40, 20));
         assert!(done.receipt.tokens_after < done.receipt.tokens_before / 2 && done.receipt.tokens_after < 6000);
         assert_eq!(done.derived.decisions.len(), 10);
         assert!(done.derived.summary.is_some());
-        assert_eq!(compaction(&record, 0, &set, 6000, Wish::IfLong), Some(done), "the same every time");
-        let now = compaction(&record, 0, &set, 1_000_000, Wish::Now).unwrap();
+        assert_eq!(compaction(&record, (0, LAST), &set, 6000, Wish::IfLong), Some(done), "the same every time");
+        let now = compaction(&record, (0, LAST), &set, 1_000_000, Wish::Now).unwrap();
         assert!(now.receipt.tokens_after < now.receipt.tokens_before / 2);
     }
 
@@ -248,7 +291,7 @@ mod tests {
         let record = talk(200, 200);
         let mut from = 0;
         for upto in [100, 200, 300, 400] {
-            let done = compaction(&record[..upto], from, &set, 2000, Wish::IfLong).unwrap();
+            let done = compaction(&record[..upto], (from, LAST), &set, 2000, Wish::IfLong).unwrap();
             from = usize::try_from(done.upto).unwrap();
             assert_eq!(done.receipt.pins.len(), pins.len());
             done.derived.put_into(&mut set);

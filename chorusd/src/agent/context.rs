@@ -31,6 +31,8 @@ pub struct Context {
     /// The first messages, as many as `saved_session` holds.
     pub saved: u64,
     pub saved_session: Option<Uuid>,
+    /// The facts that are pinned in that session, or where there is none, in the one that it goes on from.
+    pub held_pins: Vec<Item>,
     /// The session that the journal refers to instead of holding its messages.
     pub base_session: Option<Uuid>,
     pub working_set: WorkingSet,
@@ -86,6 +88,20 @@ impl Context {
         self.totals.messages.saturating_sub(self.saved)
     }
 
+    /// Whether all that was said in it are the words that a link of a chain opens with.
+    #[must_use]
+    pub fn is_only_opened(&self) -> bool {
+        let begun = self.parent.is_some() && self.working_set.background.is_some() && self.saved_session.is_none();
+        begun && self.totals.messages == 1 && self.totals.queries == 0
+    }
+
+    /// Whether somebody would miss something that no session holds: a message, or a fact that was pinned or unpinned since.
+    #[must_use]
+    pub fn is_unsaved(&self) -> bool {
+        let pins = self.totals.messages > 0 && self.working_set.pinned_facts != self.held_pins;
+        pins || (self.unsaved() > 0 && !self.is_only_opened())
+    }
+
     /// Takes messages that are durable.
     pub fn push(&mut self, messages: Vec<Stored>, at: Timestamp, deadline: Option<Deadline>) {
         self.totals.join(Totals::of(&messages));
@@ -96,9 +112,10 @@ impl Context {
         self.rewound.clear();
     }
 
-    /// Takes note that `session` holds the first `count` messages.
+    /// Takes note that `session` holds the first `count` messages, and what is pinned.
     pub fn held_by(&mut self, session: Uuid, count: u64) {
         (self.saved, self.saved_session) = (count, Some(session));
+        self.held_pins.clone_from(&self.working_set.pinned_facts);
         // What a rewind took out is not in that session, whatever the one before it held.
         for rewound in &mut self.rewound {
             rewound.saved = count;

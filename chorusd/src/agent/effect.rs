@@ -115,6 +115,8 @@ pub struct CallModel {
     pub working_set: WorkingSet,
     /// The messages before this one have left the window.
     pub view: usize,
+    /// The message that opened the turn.
+    pub opened: usize,
     /// Whether more are to leave it first.
     pub wish: Wish,
     /// Show less than usual: it was too long.

@@ -12,6 +12,7 @@ use super::effect::Effect;
 use super::event::{Reply, Written};
 use super::state::{Busy, State, Then};
 use crate::failure::Result;
+use crate::message::ContextNo;
 
 impl State {
     pub(super) fn written(&mut self, result: Result<Written>, effects: &mut Vec<Effect>) {
@@ -29,6 +30,10 @@ impl State {
         let pending = tell_saved(&session, summarise, effects);
         match then {
             Then::Answer => effects.push(Effect::Reply(request, Ok(Reply::Saved { session, cleared: false, pending }))),
+            Then::Compact => {
+                let context = self.context.as_ref().map_or(ContextNo(0), |context| context.no);
+                effects.push(Effect::Reply(request, Ok(Reply::SavedToCompact { context, session, pending })));
+            }
             Then::Clear => self.end(request, Reply::Saved { session, cleared: true, pending }, None, effects),
             Then::ClearWith { discarded } => {
                 let pins = self.context.as_ref().map_or(0, Context::pins);

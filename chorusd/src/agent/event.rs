@@ -114,6 +114,7 @@ pub struct Resume {
 /// A live context that is to be compacted, as it was when it was saved. Where it has gone on since, it is left alone.
 #[derive(Debug)]
 pub struct Compacts {
+    pub context: ContextNo,
     pub messages: u64,
     pub receipt: Receipt,
 }
@@ -226,6 +227,13 @@ pub enum Reply {
         /// A model's summary of it is on its way.
         pending: bool,
     },
+    /// This context may be compacted: the session holds it.
+    SavedToCompact {
+        context: ContextNo,
+        session: Box<Session>,
+        /// A model's summary of it is on its way.
+        pending: bool,
+    },
     Cleared(Box<ClearResult>),
     Restored {
         messages: u64,
@@ -245,7 +253,10 @@ pub enum Reply {
         messages: u64,
     },
     /// The context that was to be compacted has gone on.
-    GoneOn,
+    GoneOn {
+        /// Another one has its place.
+        replaced: bool,
+    },
     Materialised,
     Pinned(Box<WorkingSet>),
     /// Messages that went or came back, and how many there are now.

@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::context::Context;
 use super::effect::{Beginning, Draft, Effect};
 use super::event::{Asked, Reply, Request, RequestId, Restore, Verb};
+use super::links;
 use super::state::{Busy, By, State, Then, begun, deadline, nothing_there};
 use crate::clock::Ticks;
 use crate::message::Totals;
@@ -28,7 +29,8 @@ impl State {
             return;
         }
         let discarded = self.context.as_ref().map_or(0, |context| context.totals.messages);
-        let unsaved = self.context.as_ref().is_some_and(|context| context.unsaved() > 0);
+        let unsaved = self.context.as_ref().is_some_and(Context::is_unsaved);
+        let opened = self.context.as_ref().is_some_and(Context::is_only_opened);
         match verb {
             Verb::Append { .. } | Verb::Send(_) | Verb::Cancel(_) | Verb::Wake | Verb::Show { .. } | Verb::Rest => {}
             Verb::Save { .. } if discarded == 0 => {
@@ -38,7 +40,7 @@ impl State {
                 let then = if clear { Then::Clear } else { Then::Answer };
                 self.write(&asked, Trigger::ManualSave, then, description, tags, effects);
             }
-            Verb::Clear { save: true } if discarded > 0 => {
+            Verb::Clear { save: true } if discarded > 0 && (unsaved || !opened) => {
                 self.put(&asked, Trigger::ContextClear, Then::ClearWith { discarded }, effects);
             }
             Verb::Clear { .. } => {
@@ -56,7 +58,10 @@ impl State {
             Verb::SaveToCompact if discarded == 0 => {
                 effects.push(Effect::Reply(id, Err(nothing_there(&asked.facts.name))));
             }
-            Verb::SaveToCompact => self.put(&asked, Trigger::Compact, Then::Answer, effects),
+            Verb::SaveToCompact if opened => {
+                effects.push(Effect::Reply(id, Err(links::nothing_said(&asked.facts.name))));
+            }
+            Verb::SaveToCompact => self.put(&asked, Trigger::Compact, Then::Compact, effects),
             Verb::Resume(resume) => self.resume(&asked, resume, effects),
             Verb::Uncompact => self.uncompact(&asked, effects),
             Verb::PutAway { trigger, end } if unsaved => self.put(&asked, trigger, Then::PutAway { end }, effects),
@@ -103,7 +108,7 @@ impl State {
         effects: &mut Vec<Effect>,
     ) {
         let Some(context) = &self.context else { return };
-        let ends = !matches!(then, Then::Answer | Then::PutAway { end: false });
+        let ends = !matches!(then, Then::Answer | Then::Compact | Then::PutAway { end: false });
         self.busy = Some(Busy::Writing { request: asked.id, then });
         effects.push(Effect::Write(Box::new(Draft {
             facts: asked.facts.clone(),
@@ -130,7 +135,7 @@ impl State {
             _ if self.turn.is_some() => effects.push(Effect::Reply(asked.id, Ok(Reply::InTurn))),
             // A message that came in that instant has moved the deadline: the timer lost the race.
             Some(context) if context.deadline.is_some_and(|deadline| deadline.due == due) => {
-                if context.unsaved() > 0 {
+                if context.is_unsaved() {
                     self.put(asked, Trigger::IdleTimeout, Then::Idle { timeout }, effects);
                 } else {
                     let held_by = context.saved_session;
@@ -162,7 +167,7 @@ impl State {
         effects: &mut Vec<Effect>,
     ) {
         let Restore { session, session_id, messages, mut working_set, .. } = *restore;
-        let totals = Totals::of(&messages);
+        let (totals, held_pins) = (Totals::of(&messages), working_set.pinned_facts.clone());
         // Pins without a conversation are in no session yet: they come along.
         if let Some(context) = self.context.as_ref().filter(|context| context.totals.messages == 0) {
             working_set.pinned_facts.extend(context.working_set.pinned_facts.iter().cloned());
@@ -179,6 +184,7 @@ impl State {
             totals,
             saved: totals.messages,
             saved_session: Some(session),
+            held_pins,
             base_session: Some(session),
             working_set,
             ..begun(&begin)

@@ -24,12 +24,13 @@ impl State {
             let as_saved = |context: &Context| {
                 context.saved_session == Some(resume.session) && context.totals.messages == compacts.messages
             };
-            if context.is_some_and(|context| as_saved(context) && context.unsaved() == 0) {
+            let same = context.filter(|context| context.no == compacts.context);
+            if same.is_some_and(|context| as_saved(context) && context.unsaved() == 0) {
                 self.renew(asked.id, begin, resume, None, effects);
             } else {
-                effects.push(Effect::Reply(asked.id, Ok(Reply::GoneOn)));
+                effects.push(Effect::Reply(asked.id, Ok(Reply::GoneOn { replaced: same.is_none() })));
             }
-        } else if context.is_some_and(|context| context.unsaved() > 0) {
+        } else if context.is_some_and(Context::is_unsaved) {
             self.put(asked, Trigger::Resume, Then::Resume(Box::new((begin, resume))), effects);
         } else {
             self.renew(asked.id, begin, resume, None, effects);
@@ -46,6 +47,7 @@ impl State {
         effects: &mut Vec<Effect>,
     ) {
         let Resume { session, session_id, mut working_set, acknowledgement, cost, mut compacts } = *resume;
+        let held_pins = working_set.pinned_facts.clone();
         if let Some(context) = &self.context {
             let pins = &context.working_set.pinned_facts;
             if let Some(Compacts { receipt, .. }) = &mut compacts {
@@ -76,7 +78,7 @@ impl State {
         // The working set, what it cost, and the messages.
         let next_record = u32::try_from(messages.len()).unwrap_or(u32::MAX).saturating_add(2);
         let totals = Totals::of(&messages);
-        let context = Context { messages, totals, working_set, restoration: cost, ..begun(&begin) };
+        let context = Context { messages, totals, held_pins, working_set, restoration: cost, ..begun(&begin) };
         let receipt = compacts.map(|compacts| Box::new(compacts.receipt));
         let by = By { restored: None, next_record, receipt };
         self.busy = Some(Busy::Replacing { request, context: Box::new(context), by, saved_first });
@@ -138,6 +140,15 @@ impl State {
         }
         self.shrunk_in_turn(result, effects);
     }
+}
+
+/// Why a link of a chain that only opened is not compacted: the next one would know nothing of what was before.
+pub(super) fn nothing_said(agent: &str) -> Failure {
+    Failure::new(
+        ErrorKind::NothingToSave,
+        format!("nothing was said to {agent} since its context was begun from a session"),
+    )
+    .hint("there is nothing to compact before the next message")
 }
 
 /// What a turn is asked about its window.

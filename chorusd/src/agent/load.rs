@@ -1,8 +1,9 @@
 //! Reading a live context back from the journal.
 
 use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
-use chorus_proto::{Role, TokenPair, WorkingSet};
+use chorus_proto::{Item, Role, TokenPair, WorkingSet};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -12,19 +13,14 @@ use super::turn::LeftOpen;
 use super::window::INTERRUPTED;
 use crate::failure::{Failure, Result};
 use crate::message::{Stored, Totals};
+use crate::store::catalog::SessionRow;
 use crate::store::journal::{Entry, Head, unreadable};
 use crate::store::{Store, session_files};
 use crate::tools::result_of;
 
 /// The state of the agent whose context `head` is and is put away at `deadline`. Where the messages cannot be had, the state says why and lets the
 /// context only be cleared or replaced; the journal keeps it.
-pub async fn state(
-    store: &Store,
-    home: &std::path::Path,
-    head: &Head,
-    deadline: Option<Deadline>,
-    now: Timestamp,
-) -> State {
+pub async fn state(store: &Store, home: &Path, head: &Head, deadline: Option<Deadline>, now: Timestamp) -> State {
     let context = Context { deadline, ..context(head) };
     match body(store, home, head, context.clone()).await {
         Ok((context, next_record)) => {
@@ -62,6 +58,7 @@ fn context(head: &Head) -> Context {
         totals: head.totals,
         saved: head.saved_messages,
         saved_session: head.saved_session,
+        held_pins: Vec::new(),
         base_session: head.base_session,
         working_set: WorkingSet::default(),
         rewound: Vec::new(),
@@ -71,7 +68,7 @@ fn context(head: &Head) -> Context {
     }
 }
 
-async fn body(store: &Store, home: &std::path::Path, head: &Head, mut context: Context) -> Result<(Context, u32)> {
+async fn body(store: &Store, home: &Path, head: &Head, mut context: Context) -> Result<(Context, u32)> {
     let records = store.journal.records(head.context).await?;
     let next_record = records.last().map_or(0, |(number, _)| number + 1);
     context.messages.reserve(usize::try_from(head.totals.messages).unwrap_or(0).min(1 << 20));
@@ -110,6 +107,7 @@ async fn body(store: &Store, home: &std::path::Path, head: &Head, mut context: C
             rewound.saved = rewound.saved.min(held);
         }
     }
+    context.held_pins = held_pins(store, home, &context).await?;
     context.totals = Totals::of(&context.messages);
     let messages = &context.messages;
     if messages.len() as u64 != head.totals.messages {
@@ -122,7 +120,28 @@ async fn body(store: &Store, home: &std::path::Path, head: &Head, mut context: C
     Ok((context, next_record))
 }
 
-async fn of_session(store: &Store, home: &std::path::Path, id: Uuid, count: u64) -> Result<Vec<Stored>> {
+/// What is pinned in the session that holds the context or that it goes on from; nothing where that cannot be read, so that
+/// the pins are saved once more.
+async fn held_pins(store: &Store, home: &Path, context: &Context) -> Result<Vec<Item>> {
+    let session = context.saved_session.or(context.parent);
+    let Some(id) = session.filter(|_| !context.working_set.pinned_facts.is_empty()) else { return Ok(Vec::new()) };
+    let Some((_, path)) = place(store, home, id).await? else { return Ok(Vec::new()) };
+    let found = tokio::task::spawn_blocking(move || session_files::read(&path))
+        .await
+        .map_err(|e| Failure::internal(e.to_string()))?;
+    let file = found.ok().and_then(|found| found.file.ok());
+    Ok(file.map(|file| file.header.working_set.pinned_facts).unwrap_or_default())
+}
+
+/// The row of a session and where its file belongs; `None` where the catalog has no such session or agent.
+async fn place(store: &Store, home: &Path, id: Uuid) -> Result<Option<(SessionRow, PathBuf)>> {
+    let Some(row) = store.catalog.session(id).await? else { return Ok(None) };
+    let Some(agent) = store.catalog.agents_by_id(vec![row.header.agent_id]).await?.pop() else { return Ok(None) };
+    let path = session_files::path_of(&home.join(agent.dir), &row.header.session_id);
+    Ok(Some((row, path)))
+}
+
+async fn of_session(store: &Store, home: &Path, id: Uuid, count: u64) -> Result<Vec<Stored>> {
     let gone = |reason: String| {
         Failure::new(
             chorus_proto::ErrorKind::CorruptSession,
@@ -130,10 +149,8 @@ async fn of_session(store: &Store, home: &std::path::Path, id: Uuid, count: u64)
         )
         .hint("put the session's file back, or `chorusctl context clear --yes` to let the context go")
     };
-    let row = store.catalog.session(id).await?.ok_or_else(|| gone("is not in the catalog".into()))?;
-    let agent = store.catalog.agents_by_id(vec![row.header.agent_id]).await?.pop();
-    let dir = agent.map(|agent| home.join(agent.dir)).ok_or_else(|| gone("belongs to no agent".into()))?;
-    let path = session_files::path_of(&dir, &row.header.session_id);
+    let placed = place(store, home, id).await?;
+    let (row, path) = placed.ok_or_else(|| gone("is not in the catalog, or belongs to no agent".into()))?;
     let found = tokio::task::spawn_blocking(move || session_files::read(&path))
         .await
         .map_err(|e| Failure::internal(e.to_string()))?

@@ -19,6 +19,9 @@ pub(super) const DOCS: usize = 32 << 10;
 /// The longest answer, in tokens, where the model takes that much.
 const ANSWER: u64 = 8192;
 
+/// The same where the model has refused a request as too long: some count the answer that may come.
+const SHORT_ANSWER: u64 = 1024;
+
 /// What is asked, and how long it is.
 #[derive(Debug)]
 pub struct Prompt {
@@ -36,12 +39,15 @@ pub fn prompt(facts: &Facts, messages: &[Stored], set: &WorkingSet, takes: Optio
     let tools = tools::specs();
     let fixed = estimate::tools(&tools) + system.iter().map(|text| piece(text.len() as u64)).sum::<u64>();
     let fits = fits(facts, takes, fixed);
+    let set = &block::bounded(set, fits);
     // However much is known of it, something of the conversation itself is shown.
     let left = fits.saturating_sub(block::tokens(set)).max(fits / 2);
     system.extend(block::block(set));
     let budget = Budget { messages: facts.window.messages, tokens: if tight { left / 4 } else { left } };
     let shown = window(messages, budget);
-    let answer = takes.map_or(ANSWER, |takes| ANSWER.min(takes / 4)).max(1);
+    let most = if tight { SHORT_ANSWER } else { ANSWER };
+    // What the prompt leaves of the window.
+    let answer = takes.map_or(most, |takes| most.min(takes / 5)).max(1);
     let request = Request {
         messages: shown.messages,
         system,
@@ -59,6 +65,13 @@ pub fn prompt(facts: &Facts, messages: &[Stored], set: &WorkingSet, takes: Optio
 pub fn fits(facts: &Facts, takes: Option<u64>, fixed: u64) -> u64 {
     let most = |takes: u64| (takes / 5 * 4).saturating_sub(fixed).max(takes / 5);
     takes.map_or(facts.window.tokens, |takes| facts.window.tokens.min(most(takes)))
+}
+
+/// What a model takes, in tokens as they are estimated: it may count more of them (`ratio`) than Chorus does.
+#[must_use]
+pub fn estimated(takes: u64, ratio: Option<f64>) -> u64 {
+    // Far below what a float counts exactly.
+    (takes as f64 / ratio.unwrap_or(1.0).max(1.0)) as u64
 }
 
 /// The agent's notes: as many as there is room for, by name, the rest only named.
@@ -99,6 +112,24 @@ mod tests {
         let of = |takes, fixed| fits(&facts, takes, fixed);
         assert_eq!([of(None, 500), of(Some(200_000), 500), of(Some(10_000), 0)], [15_000, 15_000, 8000]);
         assert_eq!([of(Some(10_000), 500), of(Some(10_000), 9000)], [7500, 2000]);
+    }
+
+    #[test]
+    fn question_and_answer_fit_together_and_a_second_try_asks_for_less() {
+        let asked =
+            |takes, tight| prompt(&Facts::default(), &[], &WorkingSet::default(), takes, tight).request.max_tokens;
+        assert_eq!([asked(None, false), asked(Some(200_000), false), asked(Some(10_000), false)], [8192, 8192, 2000]);
+        assert_eq!([asked(None, true), asked(Some(200_000), true), asked(Some(2000), true)], [1024, 1024, 400]);
+        assert_eq!([estimated(9000, None), estimated(9000, Some(1.5)), estimated(9000, Some(0.5))], [9000, 6000, 9000]);
+    }
+
+    #[test]
+    fn a_long_background_leaves_room_for_the_conversation() {
+        let said = "The fields of the north. \u{1f411} ".repeat(4000);
+        let set = WorkingSet { background: Some(said.clone()), summary: Some(said), ..WorkingSet::default() };
+        let prompt = prompt(&Facts::default(), &[], &set, Some(10_000), false);
+        let tokens: u64 = prompt.request.system.iter().map(|text| piece(text.len() as u64)).sum();
+        assert!((2000..3200).contains(&tokens), "{tokens}");
     }
 
     #[test]

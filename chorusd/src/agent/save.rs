@@ -1,6 +1,6 @@
 //! A session on its way to the disk: the file first, then the row, then the answer.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chorus_proto::session::SESSION_SCHEMA;
@@ -70,7 +70,7 @@ fn own_words(header: &SessionHeader) -> bool {
     matches!(header.summary_source, SummarySource::Extractive | SummarySource::None)
 }
 
-/// The newest session, where it holds just these messages: a save that a crash cut short before it was noted. An
+/// The newest session, where it holds just these messages and pinned facts: a save that a crash cut short before it was noted. An
 /// explicit save always writes, the others do not save the same a second time.
 async fn held_already(store: &Arc<Store>, draft: &Draft, newest: Option<SessionRow>) -> Result<Option<Session>> {
     let Some(row) = newest.filter(|row| row.corrupt.is_none() && row.header.message_count == draft.totals.messages)
@@ -79,12 +79,19 @@ async fn held_already(store: &Arc<Store>, draft: &Draft, newest: Option<SessionR
     };
     let path = session_files::path_of(&draft.facts.dir, &row.header.session_id);
     let untouched = path.metadata().is_ok_and(|metadata| session_files::stamp(&metadata) == row.file_stamp);
-    if !untouched || hash(&draft.messages) != row.sha256 {
+    if !untouched || hash(&draft.messages) != row.sha256 || !pins_are_held(path.clone(), draft).await? {
         return Ok(None);
     }
     let short_id = store.catalog.short_ids(vec![row.header.id]).await?.pop().unwrap_or_default();
     let file_path = path.to_string_lossy().into_owned();
     Ok(Some(Session { header: row.header, short_id, file_path, available: true, corrupt: None }))
+}
+
+/// Whether the file has the facts that are pinned: the catalog does not know them.
+async fn pins_are_held(path: PathBuf, draft: &Draft) -> Result<bool> {
+    let found = blocking(move || session_files::read(&path)).await?;
+    let header = found.file.ok().map(|file| file.header);
+    Ok(header.is_some_and(|header| header.working_set.pinned_facts == draft.working_set.pinned_facts))
 }
 
 /// Where a session file goes.

@@ -103,6 +103,7 @@ pub(super) struct By {
 #[derive(Debug)]
 pub(super) enum Then {
     Answer,
+    Compact,
     Clear,
     ClearWith { discarded: u64 },
     Restore(Box<(Beginning, Box<Restore>)>),
@@ -176,7 +177,8 @@ impl State {
     }
 
     fn take(&mut self, event: Event, effects: &mut Vec<Effect>) {
-        let of_turn = matches!(event, Event::Called { .. } | Event::Compacted { .. } | Event::ToolEnded { .. });
+        let of_turn = matches!(event, Event::Called { .. } | Event::Compacted { .. } | Event::ToolEnded { .. })
+            || matches!(event, Event::TurnClosed { .. });
         if of_turn && self.busy.is_some() {
             // What is under way has a copy of the context.
             self.deferred.push_back(event);
@@ -390,6 +392,7 @@ pub(super) fn begun(begin: &Beginning) -> Context {
         totals: Totals::default(),
         saved: 0,
         saved_session: None,
+        held_pins: Vec::new(),
         base_session: None,
         working_set: WorkingSet::default(),
         rewound: Vec::new(),

@@ -50,8 +50,12 @@ pub(super) struct Turn {
     requests: Vec<RequestId>,
     key: Option<String>,
     facts: Arc<Facts>,
-    /// Number of the model call.
+    /// Number of the model call; one that was compacted before is another.
     step: u32,
+    /// How often the model was called: what it came to is known.
+    asked: u32,
+    /// Where its message stands in the context.
+    opened: usize,
     phase: Phase,
     cut_off: Option<CutOff>,
     /// Whoever came with its key in the middle of an answer: half of it would be no answer, so they hear the next one.
@@ -162,6 +166,8 @@ impl State {
             key: send.key,
             facts: asked.facts.clone(),
             step: 0,
+            asked: 0,
+            opened: 0,
             phase: Phase::Opening,
             cut_off: None,
             late: Vec::new(),
@@ -224,6 +230,7 @@ impl State {
         match &mut turn.phase {
             Phase::Opening => {
                 let id = turn.id;
+                turn.opened = self.context.as_ref().map_or(0, |context| context.messages.len().saturating_sub(1));
                 effects.push(Effect::Tell(EventType::TurnStarted, json!({"turn_id": id})));
                 effects.push(Effect::SayAll(Said::Started { turn_id: id }));
                 self.call_or_end(effects);
@@ -285,7 +292,7 @@ impl State {
         if let Some(cut_off) = turn.cut_off {
             return self.close(None, Err(cut_off.in_the_middle()), effects);
         }
-        if turn.step >= MAX_STEPS {
+        if turn.asked >= MAX_STEPS {
             let failure =
                 Failure::new(ErrorKind::Interrupted, format!("the turn has called its model {MAX_STEPS} times"))
                     .hint("send a message to let it go on");
@@ -303,6 +310,7 @@ impl State {
             messages: context.map(|context| context.messages.clone()).unwrap_or_default(),
             working_set: context.map(|context| context.working_set.clone()).unwrap_or_default(),
             view: context.map_or(0, Context::view),
+            opened: turn.opened,
             wish: links::wish(context, turn.wish),
             tight: turn.tight,
         })));
@@ -330,6 +338,7 @@ impl State {
     ) {
         let current = |turn: &&mut Turn| turn.id == id && turn.step == step && matches!(turn.phase, Phase::Calling);
         let Some(turn) = self.turn.as_mut().filter(current) else { return };
+        turn.asked += 1;
         match result {
             Ok(answer) => {
                 add(&mut turn.usage, &answer.usage);

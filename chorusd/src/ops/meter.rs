@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{Ops, blocking};
 use crate::agent::directory::Entry;
 use crate::agent::meter;
-use crate::agent::prompt::fits;
+use crate::agent::prompt::{estimated, fits};
 use crate::estimate;
 use crate::failure::Result;
 use crate::tools;
@@ -46,10 +46,10 @@ pub async fn read(ops: &Ops, entries: &[Arc<Entry>]) -> Result<HashMap<Uuid, Met
         }
         let Some(Some(Model { window, ratio })) = models.get(name).copied() else { continue };
         // As the prompt is cut for a model that takes little.
-        let shown = shown.min(fits(&facts, window, fixed + tools));
-        let estimated = fixed + tools + shown;
+        let shown = shown.min(fits(&facts, window.map(|window| estimated(window, ratio)), fixed + tools));
+        let due = fixed + tools + shown;
         // Far below what a float counts exactly.
-        let used = (estimated as f64 * ratio.unwrap_or(1.0)).round() as u64;
+        let used = (due as f64 * ratio.unwrap_or(1.0)).round() as u64;
         meters.insert(facts.id, Meter { used, window, calibrated: ratio.is_some() });
     }
     Ok(meters)

@@ -7,7 +7,7 @@ use chorus_tests::Daemon;
 use chorus_tests::chat::{Chat as _, kind_of};
 use chorus_tests::ctl::chorusctl;
 
-use super::resume::{pin, working_set};
+use super::resume::{pin, resume, working_set};
 use crate::events::events;
 use crate::home;
 
@@ -73,15 +73,49 @@ fn what_is_saved_already_is_not_saved_twice() {
     let mut client = daemon.client();
     client.init("a");
     client.append("a", "Count the sheep of the north field.");
+    pin(&mut client, "a", "older than the save");
     let saved = client.save("a", "sheep");
-    pin(&mut client, "a", "younger than the save");
     let result = compact(&mut client);
     assert_eq!(result.session.expect("a session").header.id, saved.header.id);
-    assert_eq!(result.receipt.pins, ["younger than the save"]);
-    assert_eq!((client.history("a").len(), client.pins("a")), (1, vec!["younger than the save".to_owned()]));
+    assert_eq!(result.receipt.pins, ["older than the save"]);
+    assert_eq!((client.history("a").len(), client.pins("a")), (1, vec!["older than the save".to_owned()]));
     // Restoring the session has it all back.
     client.restore("a", &saved.header.session_id);
     assert_eq!(client.texts("a"), ["Count the sheep of the north field."]);
+}
+
+#[test]
+fn the_words_that_a_link_opens_with_are_no_conversation() {
+    let home = home();
+    let mut daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "Count the sheep of the north field.");
+    let saved = compact(&mut client).session.expect("a session");
+    let background = working_set(&mut client, "a").background;
+    for crash in [false, true] {
+        if crash {
+            daemon.kill9();
+            daemon = Daemon::start(&home);
+            client = daemon.client();
+        }
+        assert_eq!(kind_of(client.call::<Compact>(&params(false))), ErrorKind::NothingToSave);
+        assert_eq!(working_set(&mut client, "a").background, background);
+        let resumed = resume(&mut client, "a", "latest");
+        assert_eq!((resumed.session.header.id, resumed.saved_first), (saved.header.id, None));
+        assert_eq!(working_set(&mut client, "a").background, background);
+    }
+    let restored = client.restore("a", "latest");
+    assert_eq!((restored.session.header.id, restored.saved_first), (saved.header.id, None));
+    assert!(resume(&mut client, "a", "latest").saved_first.is_none());
+    drop(client);
+    assert!(daemon.terminate().success());
+    let daemon = Daemon::start(&home);
+    assert_eq!(daemon.client().history("a").len(), 1);
+    // A pin is somebody's.
+    pin(&mut daemon.client(), "a", "no goats");
+    let first = resume(&mut daemon.client(), "a", &saved.header.session_id).saved_first.expect("what was pinned");
+    assert_eq!(first.header.working_set.pinned_facts[0].text, "no goats");
 }
 
 #[test]

@@ -44,6 +44,34 @@ fn they_survive_crash_save_and_restore_and_clear_drops_them() {
 }
 
 #[test]
+fn those_that_are_younger_than_the_save_are_saved_before_another_conversation_comes() {
+    let home = home();
+    let mut daemon = Daemon::start(&home);
+    daemon.client().init("a");
+    daemon.client().append("a", "another conversation");
+    let other = daemon.client().save("a", "another");
+    chorusctl(&home, ["context", "clear", "--yes"]).ok();
+    for crash in [false, true] {
+        let mut client = daemon.client();
+        client.append("a", "one");
+        let saved = client.save("a", "without pins");
+        pin(&mut client, "DATEV comes first");
+        if crash {
+            daemon.kill9();
+            daemon = Daemon::start(&home);
+        }
+        let mut client = daemon.client();
+        let first = client.restore("a", &other.header.session_id).saved_first.expect("a session with the pin");
+        assert_ne!(first.header.id, saved.header.id);
+        assert_eq!(first.header.working_set.pinned_facts[0].text, "DATEV comes first");
+        assert!(client.restore("a", &first.header.session_id).saved_first.is_none());
+        assert_eq!(client.pins("a"), ["DATEV comes first"]);
+        // Held by a session, it is not saved again.
+        assert!(client.restore("a", &other.header.session_id).saved_first.is_none());
+    }
+}
+
+#[test]
 fn the_command_line_pins_lists_and_unpins() {
     let home = home();
     let _daemon = Daemon::start(&home);

@@ -2,7 +2,7 @@
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::chain::{Compact, CompactParams, CompactResult};
-use chorus_proto::methods::context::{Pin, PinParams, Rewind, RewindParams, Show, ShowParams};
+use chorus_proto::methods::context::{Clear, ClearParams, Pin, PinParams, Rewind, RewindParams, Show, ShowParams};
 use chorus_proto::methods::session::{Delete, DeleteParams};
 use chorus_proto::{CallError, Client, ErrorKind, EventType, NewMessage, Role, WorkingSet};
 use chorus_tests::chat::{Chat as _, kind_of};
@@ -221,6 +221,56 @@ fn a_model_that_fails_keeps_nobody_from_going_on() {
     let result = compact(&mut client, false).expect("context.compact");
     assert!(result.generated && result.acknowledgement.expect("words").ends_with("I am ready to go on."));
     assert_eq!(client.shown("a").len(), 1);
+}
+
+/// So short that no model is asked for a summary of it, and a longer one.
+const SHORT: &str = "Count the sheep of the north field.";
+const LONGER: &str = "The nightly import drops rows without a country. We decided to keep the sheep of the north field.";
+
+/// What becomes of a compaction where `meanwhile` is done while it waits for a model: for the summary of its session, or for the
+/// acknowledgement.
+fn compacting(rig: &Rig, text: &str, meanwhile: impl FnOnce(&mut Client)) -> Result<CompactResult, CallError> {
+    rig.client().append("a", text);
+    rig.answer(Answer::empty().gate("model").then("Sheep\n\nThey are counted. Nothing else was said."));
+    let mut client = rig.client();
+    let compacting = std::thread::spawn(move || compact(&mut client, false));
+    rig.server.reached("model");
+    meanwhile(&mut rig.client());
+    rig.server.open("model");
+    compacting.join().expect("the client")
+}
+
+#[test]
+fn a_context_whose_save_cannot_be_read_stays() {
+    for text in [SHORT, LONGER] {
+        let rig = Rig::new();
+        let result = compacting(&rig, text, |client| {
+            let file = client.history("a").remove(0).file_path;
+            std::fs::remove_file(file).expect("the file goes");
+        });
+        assert_eq!(kind_of(result), ErrorKind::SessionNotFound);
+        assert_eq!(rig.client().texts("a"), [text]);
+        let rig = Rig::new();
+        let result = compacting(&rig, text, |client| {
+            let file = client.history("a").remove(0).file_path;
+            let content = std::fs::read_to_string(&file).expect("the file");
+            std::fs::write(&file, content.replace("sheep of the north", "goats of the south")).expect("another");
+        });
+        assert_eq!(kind_of(result), ErrorKind::CorruptSession);
+        assert_eq!(rig.client().texts("a"), [text]);
+    }
+}
+
+#[test]
+fn a_context_that_took_the_place_of_the_one_to_be_compacted_stays() {
+    let rig = Rig::new();
+    let result = compacting(&rig, SHORT, |client| {
+        client.call::<Clear>(&ClearParams { agent: Some("a".into()), save: false }).expect("context.clear");
+        client.append("a", "Another conversation.");
+    });
+    assert_eq!(kind_of(result), ErrorKind::Interrupted);
+    let mut client = rig.client();
+    assert_eq!((client.texts("a"), client.history("a").len()), (vec!["Another conversation.".to_owned()], 1));
 }
 
 #[test]

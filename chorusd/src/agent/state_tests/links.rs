@@ -6,6 +6,7 @@ use uuid::Uuid;
 use super::{Bench, draft, reply, stored};
 use crate::agent::effect::Effect;
 use crate::agent::event::{Compacts, Event, Reply, Resume, Verb};
+use crate::message::ContextNo;
 
 fn resume(session: u128, compacts: Option<u64>) -> Verb {
     Verb::Resume(Box::new(Resume {
@@ -14,7 +15,7 @@ fn resume(session: u128, compacts: Option<u64>) -> Verb {
         working_set: WorkingSet::default(),
         acknowledgement: stored(chorus_proto::Role::Assistant, "I am ready."),
         cost: TokenPair { input: 7, output: 3 },
-        compacts: compacts.map(|messages| Compacts { messages, receipt: Receipt::default() }),
+        compacts: compacts.map(|messages| Compacts { context: ContextNo(101), messages, receipt: Receipt::default() }),
     }))
 }
 
@@ -27,7 +28,7 @@ fn what_goes_on_while_a_compaction_is_prepared_is_not_left_behind() {
     bench.written(&saved);
     bench.append("two");
     bench.durable(2);
-    assert!(matches!(reply(bench.ask(resume(77, Some(1)))), Ok(Reply::GoneOn)));
+    assert!(matches!(reply(bench.ask(resume(77, Some(1)))), Ok(Reply::GoneOn { replaced: false })));
     assert_eq!(bench.texts(), ["one", "two"]);
     // Saved again, it goes on from all there is.
     let saved = draft(bench.ask(Verb::SaveToCompact));

@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use chorus_proto::methods::chain::{CompactParams, CompactResult};
-use chorus_proto::{Receipt, Session};
+use chorus_proto::{ErrorKind, Receipt, Session};
 
-use super::parent::{Acknowledged, Parent};
+use super::parent::{Acknowledged, Parent, STAYS};
 use super::wrong_reply;
 use crate::agent::compaction::tokens;
 use crate::agent::directory::Entry;
 use crate::agent::event::{Compacts, Reply, Resume, Verb};
 use crate::failure::{Failure, Result};
+use crate::message::ContextNo;
 use crate::ops::{Ops, select, view};
 
 /// How long the model's summary is waited for; then the one in the conversation's own words goes on.
@@ -23,36 +24,50 @@ const TRIES: usize = 5;
 /// place back.
 ///
 /// # Errors
-/// `nothing_to_save` for an empty context, `denied` where there is nothing to take back, `busy`, `disk_full`, `storage_failed`.
+/// `nothing_to_save` for a context in which nothing was said, `denied` where there is nothing to take back, `busy` where it goes on
+/// all the time, `interrupted` where another conversation took its place, `session_not_found` or `corrupt_session` where the save
+/// cannot be read back, `disk_full`, `storage_failed`.
 pub async fn compact(ops: &Ops, params: CompactParams) -> Result<CompactResult> {
     let agent = select::agent(ops, params.agent.as_deref()).await?;
     if params.undo {
         return undo(ops, &agent).await;
     }
+    let mut last = String::new();
     for attempt in 0..TRIES {
-        let Reply::Saved { session, pending, .. } = ops.registry.ask(agent.facts.id, Verb::SaveToCompact).await?.reply
-        else {
-            return Err(wrong_reply());
-        };
+        let reply = ops.registry.ask(agent.facts.id, Verb::SaveToCompact).await?.reply;
+        let Reply::SavedToCompact { context, session, pending } = reply else { return Err(wrong_reply()) };
         let first = attempt == 0;
         if pending && first {
             ops.registry.summaries.settled(session.header.id, SUMMARY).await;
         }
-        if let Some(result) = go_on(ops, &agent, *session, first).await? {
+        last = session.header.session_id.clone();
+        if let Some(result) = go_on(ops, &agent, (context, *session), first).await? {
             return Ok(result);
         }
     }
-    Err(Failure::busy())
+    let name = &agent.facts.name;
+    let goes_on = format!("the conversation of {name} goes on all the time; the last save of it is {last}");
+    Err(Failure::new(ErrorKind::Busy, goes_on).hint("compact it when nothing comes in; nothing was taken out of it"))
 }
 
 /// Goes on from a save of the live context; `None` where that has gone on by itself.
-async fn go_on(ops: &Ops, agent: &Entry, saved: Session, ask: bool) -> Result<Option<CompactResult>> {
-    let id = saved.header.id;
-    let gone = || Failure::internal("a session went away while it was compacted");
+async fn go_on(
+    ops: &Ops,
+    agent: &Entry,
+    (context, saved): (ContextNo, Session),
+    ask: bool,
+) -> Result<Option<CompactResult>> {
+    let (id, name) = (saved.header.id, &agent.facts.name);
+    let gone =
+        || Failure::new(ErrorKind::SessionNotFound, "the session was deleted that was to be gone on from").hint(STAYS);
     let row = ops.store.catalog.session(id).await?.ok_or_else(gone)?;
-    let parent = Parent::read(ops, &agent.facts, &row).await?;
+    // Nothing but the session has what the live context would end with.
+    let parent = Parent::whole(ops, &agent.facts, &row).await?;
     let opening = parent.acknowledge(ops, &agent.facts, ask).await?;
-    let compacts = Compacts { messages: row.header.message_count, receipt: receipt(&parent, &opening) };
+    if !opening.generated {
+        Parent::still_whole(ops, &agent.facts, &row).await?;
+    }
+    let compacts = Compacts { context, messages: row.header.message_count, receipt: receipt(&parent, &opening) };
     let verb = Verb::Resume(Box::new(Resume {
         session: id,
         session_id: row.header.session_id.clone(),
@@ -63,7 +78,15 @@ async fn go_on(ops: &Ops, agent: &Entry, saved: Session, ask: bool) -> Result<Op
     }));
     let (receipt, messages) = match ops.registry.ask(agent.facts.id, verb).await?.reply {
         Reply::Compacted { receipt, messages } => (*receipt, messages),
-        Reply::GoneOn => return Ok(None),
+        Reply::GoneOn { replaced: false } => return Ok(None),
+        Reply::GoneOn { replaced: true } => {
+            let session = &row.header.session_id;
+            return Err(Failure::new(
+                ErrorKind::Interrupted,
+                format!("the conversation of {name} was replaced while it was compacted; it is saved as {session}"),
+            )
+            .hint(format!("`chorusctl --agent {name} context resume {session}` goes on from it")));
+        }
         _ => return Err(wrong_reply()),
     };
     Ok(Some(CompactResult {

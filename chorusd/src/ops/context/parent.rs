@@ -16,6 +16,9 @@ use crate::summary::{self, Digest, background, findings};
 /// The newest messages that are looked at for decisions, tasks and files.
 const NEWEST: u64 = 2000;
 
+/// What became of a live context whose save cannot be gone on from.
+pub const STAYS: &str = "the live context stays as it is; compact it again";
+
 /// A session as a fresh context knows it.
 #[derive(Debug)]
 pub struct Parent {
@@ -44,6 +47,27 @@ impl Parent {
     /// # Errors
     /// `session_not_found` or `corrupt_session` where there is no summary either.
     pub async fn read(ops: &Ops, agent: &Facts, row: &SessionRow) -> Result<Self> {
+        Self::of(ops, agent, row, false).await
+    }
+
+    /// Reads it where its file has every message that was saved: what is not in it will be nowhere.
+    ///
+    /// # Errors
+    /// `session_not_found`, `corrupt_session`; then nothing may be ended for its sake.
+    pub async fn whole(ops: &Ops, agent: &Facts, row: &SessionRow) -> Result<Self> {
+        let read = Self::of(ops, agent, row, true).await;
+        read.map_err(|failure| if is_lost(&failure) { failure.hint(STAYS) } else { failure })
+    }
+
+    /// Whether that still holds: a model's words may have been waited for since.
+    ///
+    /// # Errors
+    /// As [`Parent::whole`].
+    pub async fn still_whole(ops: &Ops, agent: &Facts, row: &SessionRow) -> Result<()> {
+        Self::whole(ops, agent, row).await.map(drop)
+    }
+
+    async fn of(ops: &Ops, agent: &Facts, row: &SessionRow, whole: bool) -> Result<Self> {
         let _no_deletes = ops.sessions_lock.read().await;
         let mut warnings = Vec::new();
         let name = &row.header.session_id;
@@ -51,6 +75,10 @@ impl Parent {
             warnings.push(format!("the session {name} is one of {}", row.header.agent_name));
         }
         let (header, messages) = match read(ops, row).await {
+            Ok((_, true)) if whole => {
+                let changed = format!("the file of {name} was changed since it was saved");
+                return Err(Failure::new(ErrorKind::CorruptSession, changed));
+            }
             Ok((file, changed)) => {
                 if changed {
                     warnings.push(format!("the file of {name} was changed since it was saved"));
@@ -58,7 +86,7 @@ impl Parent {
                 // The row has the newest summary; the file, what only it holds.
                 (SessionHeader { working_set: file.header.working_set, ..row.header.clone() }, file.messages)
             }
-            Err(failure) if is_lost(&failure) && row.header.summary.is_some() => {
+            Err(failure) if !whole && is_lost(&failure) && row.header.summary.is_some() => {
                 warnings.push(format!("{}; only its summary is known", failure.message));
                 (row.header.clone(), Vec::new())
             }
