@@ -286,8 +286,10 @@ impl Reader<'_> {
                 self.awaited.push(Awaited { end: target.value, tabs: operator == "<<-", literal: target.quoted });
             }
             ">&" | "<&" if copies(&target) => {}
-            // Of `-a` bash takes the `-` alone; `1-2` is a file, but only where the number does not count as one.
-            ">&" if target.value.starts_with('-') || numeric(&target.value) => return Err(REDIRECTION),
+            // Of `-a` bash takes the `-` alone, and what was quoted it expands all the same; `1-2` is a file.
+            ">&" if target.quoted || target.value.starts_with('-') || numeric(&target.value) => {
+                return Err(REDIRECTION);
+            }
             "<&" => return Err(REDIRECTION),
             "<" if target.value.starts_with("/dev/") => return Err(REDIRECTION),
             "<" => {}

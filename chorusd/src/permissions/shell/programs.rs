@@ -2,11 +2,11 @@
 //!
 //! No list of these can be complete: what is missing is judged by the profile's patterns alone, as any program is.
 
-use super::loose::base;
-
 mod outputs;
 
 pub use outputs::writes;
+
+use super::loose::base;
 
 /// Those that run what they are given, read commands or programs from somewhere, or change what later commands mean.
 /// Without version numbers.

@@ -91,10 +91,10 @@ fn note(node: &Node<'_>, above: &str, found: &mut Found) -> Option<usize> {
     match node.kind() {
         "command" => found.commands.push(words(node)),
         "declaration_command" | "unset_command" | "test_command" => found.commands.push(node.byte_range()),
-        "variable_assignment" | "variable_assignments" => {
-            if !matches!(above, "command" | "declaration_command" | "variable_assignments") {
-                found.commands.push(node.byte_range());
-            }
+        "variable_assignment" | "variable_assignments"
+            if !matches!(above, "command" | "declaration_command" | "variable_assignments") =>
+        {
+            found.commands.push(node.byte_range());
         }
         "file_redirect" => {
             let mut writes = false;
