@@ -152,6 +152,10 @@ impl Oracle {
 
     pub fn written(&mut self, id: Uuid, messages: Mask, trigger: Trigger) {
         self.sessions.insert(id, messages);
+        if self.saving_pins != self.held_pins {
+            // A fact that was pinned since is news, and no activity.
+            self.saves = 0;
+        }
         (self.held, self.held_pins) = (messages, self.saving_pins);
         if trigger == Trigger::IdleTimeout {
             self.saves += 1;
