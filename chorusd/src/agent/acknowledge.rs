@@ -1,5 +1,6 @@
 //! Asking an agent's model to acknowledge what a fresh context goes on from.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use chorus_proto::{NewMessage, Role, TokenPair};
@@ -42,10 +43,15 @@ pub async fn acknowledge(
         ..Request::default()
     };
     let estimated = estimate::request(&request);
-    let call = registry.models.call_once(&target, &request, stop);
-    let Ok(called) = tokio::time::timeout(PATIENCE, call).await else {
-        tracing::warn!(agent = %facts.name, model = %target, "the model took too long to acknowledge");
-        return nothing;
+    let mut call = pin!(registry.models.call_once(&target, &request, stop.clone()));
+    let called = match tokio::time::timeout(PATIENCE, &mut call).await {
+        Ok(called) => called,
+        Err(_) => {
+            tracing::warn!(agent = %facts.name, model = %target, "the model took too long to acknowledge");
+            stop.cancel();
+            // What it has cost until then is known only at its end.
+            call.await
+        }
     };
     let caller =
         Caller { facts, context: None, turn_id: None, kind: CallKind::Acknowledgement, target: &target, estimated, at };

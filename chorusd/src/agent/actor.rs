@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use chorus_proto::{ToolCall, Usage};
+use chorus_proto::{TokenPair, ToolCall, Usage};
 use futures_util::StreamExt as _;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::{FuturesOrdered, FuturesUnordered};
@@ -384,7 +384,8 @@ fn behind(context: &Context) -> Behind {
         json_of(&set)
     });
     let compactions = context.compactions.iter().map(|done| json_of(&done.compaction)).collect();
-    Behind { before, compactions, working_set: Some(json_of(&context.working_set)) }
+    let restoration = Some(context.restoration).filter(|cost| *cost != TokenPair::default());
+    Behind { before, compactions, working_set: Some(json_of(&context.working_set)), restoration }
 }
 
 fn to_mark(mark: Mark) -> TurnMark {

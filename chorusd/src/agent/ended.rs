@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chorus_proto::methods::context::ClearResult;
-use chorus_proto::{EventType, Session, Trigger};
+use chorus_proto::{EventType, Session, TokenPair, Trigger};
 use serde_json::json;
 
 use super::Facts;
@@ -100,8 +100,9 @@ impl State {
                 (context.saved_session, context.saved) = (None, 0);
             }
             context.rewound.clear();
-            // The messages, and what the actor writes behind them: the working set, before each compaction and now.
-            let behind = context.compactions.len() + usize::from(!context.compactions.is_empty()) + 1;
+            // The messages, and what the actor writes behind them: the working set, before each compaction and now, and what resuming cost.
+            let cost = usize::from(context.restoration != TokenPair::default());
+            let behind = context.compactions.len() + usize::from(!context.compactions.is_empty()) + 1 + cost;
             self.next_record = u32::try_from(context.messages.len() + behind).unwrap_or(u32::MAX);
         }
         effects.push(Effect::Reply(request, result.map(|()| Reply::Materialised)));

@@ -66,6 +66,8 @@ pub enum Verb {
     },
     /// Saves what a compaction is to go on from; the context goes on.
     SaveToCompact,
+    /// Asks whether no turn keeps the context from being replaced.
+    IsFree,
     /// A fresh context goes on from a session.
     Resume(Box<Resume>),
     /// Takes the last compaction in place back.

@@ -21,7 +21,7 @@ impl State {
         let can_do_without = match &verb {
             Verb::Clear { save } => !save,
             Verb::Restore(restore) => restore.discard,
-            Verb::Hold { .. } => true,
+            Verb::Hold { .. } | Verb::IsFree => true,
             _ => false,
         };
         if let Some(failure) = self.broken.as_ref().filter(|_| !can_do_without) {
@@ -33,6 +33,7 @@ impl State {
         let opened = self.context.as_ref().is_some_and(Context::is_only_opened);
         match verb {
             Verb::Append { .. } | Verb::Send(_) | Verb::Cancel(_) | Verb::Wake | Verb::Show { .. } | Verb::Rest => {}
+            Verb::IsFree => effects.push(Effect::Reply(id, Ok(Reply::Done))),
             Verb::Save { .. } if discarded == 0 => {
                 effects.push(Effect::Reply(id, Err(nothing_there(&asked.facts.name))));
             }

@@ -257,6 +257,7 @@ impl State {
             Verb::Show { pick, room } => effects.push(Effect::Reply(asked.id, self.show(pick, room))),
             Verb::Send(send) => self.send(asked, *send, effects),
             Verb::Cancel(which) => self.cancel(asked.id, which, effects),
+            Verb::IsFree if self.turn.is_none() => effects.push(Effect::Reply(asked.id, Ok(Reply::Done))),
             Verb::Wake => effects.push(Effect::Reply(asked.id, Ok(Reply::Done))),
             verb if self.turn.is_some() && is_refused_in_turns(&verb) => {
                 let failure = Failure::new(ErrorKind::Busy, format!("a turn of {} is running", asked.facts.name))
@@ -377,7 +378,7 @@ pub(super) fn deadline_of(facts: &Facts, moment: Moment) -> Option<Deadline> {
 /// What would take the context away from under a turn.
 fn is_refused_in_turns(verb: &Verb) -> bool {
     matches!(verb, Verb::Clear { .. } | Verb::Restore(_) | Verb::Rewind { .. } | Verb::Unrewind)
-        || matches!(verb, Verb::SaveToCompact | Verb::Resume(_) | Verb::Uncompact)
+        || matches!(verb, Verb::SaveToCompact | Verb::IsFree | Verb::Resume(_) | Verb::Uncompact)
         || matches!(verb, Verb::Save { clear: true, .. } | Verb::Hold { goes: false })
 }
 

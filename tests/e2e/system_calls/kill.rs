@@ -8,7 +8,7 @@ use chorus_tests::rng::Rng;
 use chorus_tests::strace::{CHANGES, Point, Strace, permitted, points, threads, wait_until_quiet};
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 
-use super::state::{State, assert_catalog_fits_files, assert_databases_whole};
+use super::state::{GENERATED, State, assert_catalog_fits_files, assert_databases_whole};
 use super::verbs::{Verb, copy, prepared};
 use super::{all, sample};
 

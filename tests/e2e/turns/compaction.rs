@@ -210,6 +210,14 @@ fn by_hand_the_model_acknowledges_and_what_that_cost_stands_apart() {
     let saved = client.save("a", "");
     assert_eq!((saved.header.restoration_tokens.input, saved.header.restoration_tokens.output), (120, 15));
     assert_eq!(saved.header.query_count, 1);
+    // What it cost stays known when that save goes.
+    let params = DeleteParams { agent: Some("a".into()), session: saved.header.session_id, ..Default::default() };
+    client.call::<Delete>(&params).expect("session.delete");
+    client.append("a", "And one more.");
+    let rig = rig.crash();
+    rig.say("Next\n\nThe rows are kept. Nothing is open.");
+    let again = rig.client().save("a", "").header;
+    assert_eq!((again.restoration_tokens.input, again.message_count), (120, 4));
 }
 
 #[test]
@@ -225,7 +233,8 @@ fn a_model_that_fails_keeps_nobody_from_going_on() {
 
 /// So short that no model is asked for a summary of it, and a longer one.
 const SHORT: &str = "Count the sheep of the north field.";
-const LONGER: &str = "The nightly import drops rows without a country. We decided to keep the sheep of the north field.";
+const LONGER: &str =
+    "The nightly import drops rows without a country. We decided to keep the sheep of the north field.";
 
 /// What becomes of a compaction where `meanwhile` is done while it waits for a model: for the summary of its session, or for the
 /// acknowledgement.

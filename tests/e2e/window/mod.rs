@@ -51,7 +51,7 @@ fn every_window_of_every_history_is_legal_for_both_wire_formats() {
 fn compacted(record: &[Stored], rng: &mut Rng) -> usize {
     let mut view = 0;
     for _ in 0..rng.below(3) {
-        if let Some(upto) = border(record, view, rng.below(60)) {
+        if let Some(upto) = border(record, (view, usize::MAX), rng.below(60)) {
             assert!(upto > view && upto < record.len() && record[upto].role() == Role::User, "{view} to {upto}");
             view = upto;
         }

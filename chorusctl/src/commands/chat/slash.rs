@@ -18,6 +18,14 @@ pub enum Command {
     Exit,
 }
 
+impl Command {
+    /// Whether what is said afterwards belongs to another conversation.
+    #[must_use]
+    pub fn leads_elsewhere(&self) -> bool {
+        matches!(self, Self::Restore(_) | Self::Compact | Self::New)
+    }
+}
+
 /// Their names as they are typed, what may follow, and what they do.
 pub const COMMANDS: [(&str, &str, &str); 8] = [
     ("/save", "[DESCRIPTION]", "save the conversation; it goes on"),

@@ -68,10 +68,14 @@ impl Talk {
     }
 
     fn command(&mut self, app: &mut App, command: slash::Command) -> Result<(), Failure> {
+        let elsewhere = command.leads_elsewhere();
         let done = slash::run(app, command);
         if done.is_err() {
             // It may have been the connection that failed.
             app.disconnect();
+        } else if elsewhere {
+            // The same words are another message there.
+            self.unanswered = None;
         }
         self.keep_up(app);
         done

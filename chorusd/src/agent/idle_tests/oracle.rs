@@ -54,6 +54,9 @@ pub struct Oracle {
     sessions: HashMap<Uuid, Mask>,
     /// What the session holds that this context was saved in last or came from.
     held: Mask,
+    /// How many pinned facts it holds, and how many the save that is under way.
+    held_pins: usize,
+    saving_pins: usize,
     doing: Option<(RequestId, Doing, Activity)>,
     activity: Option<Activity>,
     /// Successful saves by the timer since the last activity.
@@ -73,6 +76,8 @@ impl Oracle {
             dropped: 0,
             sessions: HashMap::new(),
             held: 0,
+            held_pins: 0,
+            saving_pins: 0,
             doing: None,
             activity: None,
             saves: 0,
@@ -133,7 +138,9 @@ impl Oracle {
         if let Effect::Write(draft) = work {
             assert_eq!(mask(&draft.messages), live, "seed {}: another context is saved", self.seed);
             let asked_for = matches!(draft.trigger, Trigger::ManualSave | Trigger::ContextClear);
-            assert!(asked_for || live & !self.held != 0, "seed {}: saved twice without a new message", self.seed);
+            self.saving_pins = draft.working_set.pinned_facts.len();
+            let news = live & !self.held != 0 || self.saving_pins != self.held_pins;
+            assert!(asked_for || news, "seed {}: saved twice without a new message or pin", self.seed);
         }
         let Some((id, Doing::Idle, _)) = self.doing else { return };
         self.acted = Some(id);
@@ -145,7 +152,11 @@ impl Oracle {
 
     pub fn written(&mut self, id: Uuid, messages: Mask, trigger: Trigger) {
         self.sessions.insert(id, messages);
-        self.held = messages;
+        if self.saving_pins != self.held_pins {
+            // A fact that was pinned since is news, and no activity.
+            self.saves = 0;
+        }
+        (self.held, self.held_pins) = (messages, self.saving_pins);
         if trigger == Trigger::IdleTimeout {
             self.saves += 1;
             assert!(self.saves <= 1, "seed {}: saved twice in one idle period", self.seed);
@@ -163,7 +174,7 @@ impl Oracle {
             let held = self.sessions[session];
             assert_eq!(lost & !held, 0, "seed {}: the session that is named lacks messages", self.seed);
         }
-        (self.held, self.activity, self.saves) = (0, None, 0);
+        (self.held, self.held_pins, self.activity, self.saves) = (0, 0, None, 0);
     }
 
     /// Another session is about to take the place of `context`.
@@ -172,7 +183,7 @@ impl Oracle {
         if doing == Doing::Discard {
             self.dropped |= context.map_or(0, |context| mask(&context.messages));
         }
-        self.held = self.sessions[&session];
+        (self.held, self.held_pins) = (self.sessions[&session], 0);
         self.active(activity);
     }
 

@@ -2,15 +2,16 @@
 
 use chorus_proto::methods::context::AppendResult;
 use chorus_proto::methods::send::Said;
-use chorus_proto::{ErrorKind, Message, NewMessage, Role, ToolCall, Trigger, Usage};
+use chorus_proto::{ErrorKind, Message, NewMessage, Receipt, Role, ToolCall, Trigger, Usage};
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::{Bench, replied_to, reply, save, stored};
+use crate::agent::compaction::{Compaction, Derived};
 use crate::agent::effect::{Effect, Mark};
 use crate::agent::event::{Event, Journalled, Reply, Verb};
-use crate::agent::turn::{Answer, Moment, Send, Stopped};
+use crate::agent::turn::{Answer, MAX_STEPS, Moment, Send, Stopped};
 use crate::agent::voice::Voice;
 use crate::clock::Ticks;
 use crate::failure::Failure;
@@ -47,10 +48,14 @@ fn cut(partial: Option<&str>) -> Event {
 }
 
 fn result(id: &str) -> Event {
+    result_in(1, id)
+}
+
+fn result_in(step: u32, id: &str) -> Event {
     let message = NewMessage { tool_call_id: Some(id.into()), ..NewMessage::text(Role::ToolResult, id) };
     let message = message.complete(|| id.to_owned(), Timestamp::UNIX_EPOCH);
     let result = Stored::new(&message).unwrap();
-    Event::ToolEnded { of: (T1, 1), moment: MOMENT, call: id.into(), result, is_error: false }
+    Event::ToolEnded { of: (T1, step), moment: MOMENT, call: id.into(), result, is_error: false }
 }
 
 fn kept() -> Event {
@@ -313,6 +318,43 @@ fn a_turn_that_ends_without_a_word_sets_the_timer_too() {
     let set = effects.iter().any(|effect| matches!(effect, Effect::Deadline { deadline: Some(_), .. }));
     assert!(set, "{effects:?}");
     assert!(bench.state.context().unwrap().deadline.unwrap().due > due);
+}
+
+#[test]
+fn a_turn_that_ends_beside_a_pin_sets_the_timer_too() {
+    let mut bench = Bench::asking();
+    let due = bench.state.context().unwrap().deadline.unwrap().due;
+    bench.handle(cut(None));
+    let pinning = bench.ask(Verb::Pin { id: "p".into(), text: "a fact".into() });
+    assert!(matches!(pinning[..], [Effect::Change(_)]), "{pinning:?}");
+    bench.handle(closed(T1));
+    bench.handle(Event::Changed(Ok(())));
+    let context = bench.state.context().unwrap();
+    assert!(context.deadline.unwrap().due > due && context.pins() == 1);
+    assert!(!bench.state.in_turn());
+}
+
+#[test]
+fn a_compaction_is_no_call_of_the_model() {
+    let mut bench = Bench::asking();
+    for n in 1..=MAX_STEPS {
+        let step = 2 * n - 1;
+        let compaction = Box::new(Compaction { upto: 0, derived: Derived::default(), receipt: Receipt::default() });
+        bench.handle(Event::Compacted { of: (T1, step), moment: MOMENT, compaction });
+        assert_eq!(names(&bench.handle(Event::Appended(Ok(Journalled::Noted)))), ["call"]);
+        bench.handle(said_in(T1, step + 1, "look", &["a"]));
+        bench.handle(kept());
+        bench.handle(result_in(step + 1, "a"));
+        let next = if n == MAX_STEPS { "close" } else { "call" };
+        assert_eq!(names(&bench.handle(kept())), [next], "after call {n}");
+    }
+}
+
+#[test]
+fn who_asks_whether_a_context_is_free_hears_of_a_turn() {
+    let mut bench = Bench::asking();
+    assert_eq!(reply(bench.ask(Verb::IsFree)).unwrap_err().kind, ErrorKind::Busy);
+    assert!(matches!(reply(Bench::new().ask(Verb::IsFree)), Ok(Reply::Done)));
 }
 
 #[test]

@@ -17,6 +17,8 @@ pub async fn resume(ops: &Ops, params: ResumeParams) -> Result<ResumeResult> {
     let agent = select::agent(ops, params.agent.as_deref()).await?;
     // Another agent's is told of, not refused: no message of it comes over.
     let row = select::session(ops, &agent, true, &params.session).await?;
+    // A turn that runs would refuse it, and the acknowledgement costs money.
+    ops.registry.ask(agent.facts.id, Verb::IsFree).await?;
     let parent = Parent::read(ops, &agent.facts, &row).await?;
     let opening = parent.acknowledge(ops, &agent.facts, true).await?;
     let id = row.header.id;

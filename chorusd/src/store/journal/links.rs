@@ -89,6 +89,8 @@ pub struct Behind {
     pub compactions: Vec<Bytes>,
     /// JSON of the working set as it is.
     pub working_set: Option<Bytes>,
+    /// What resuming cost, where it did.
+    pub restoration: Option<TokenPair>,
 }
 
 impl Behind {
@@ -97,7 +99,8 @@ impl Behind {
         let before = self.before.iter().map(|json| Record::WorkingSet { json });
         let compactions = self.compactions.iter().map(|json| Record::Compact { json });
         let now = self.working_set.iter().map(|json| Record::WorkingSet { json });
-        for (number, record) in (number..).zip(before.chain(compactions).chain(now)) {
+        let cost = self.restoration.map(|TokenPair { input, output }| Record::Restoration { input, output });
+        for (number, record) in (number..).zip(before.chain(compactions).chain(now).chain(cost)) {
             chain.add(conn, number, &record)?;
         }
         Ok(())

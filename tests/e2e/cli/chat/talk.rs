@@ -136,6 +136,26 @@ fn what_is_said_again_after_a_connection_that_broke_has_its_key_and_nothing_else
 }
 
 #[test]
+fn in_another_conversation_the_same_words_are_another_message() {
+    let home = home();
+    let broken = AtomicU64::new(0);
+    let turn = move |asked: Asked<'_>| {
+        if broken.fetch_add(1, Ordering::Relaxed) == 0 { asked.hang_up() } else { echo(asked) }
+    };
+    let calls = daemon(&home, turn, |mut asked| match &*asked.method {
+        "context.clear" => asked.result(json!({"discarded": 0, "pins": 0, "saved": null})),
+        _ => asked.result(context(0, 0, &[])),
+    });
+    let mut running = chat(&plain(&home));
+    say(&mut running, "one\r", PROMPT);
+    say(&mut running, "/new\r", "a new conversation");
+    say(&mut running, "one\r", "heard \"one\"");
+    leave(running);
+    let keys: Vec<_> = calls.of("send").into_iter().map(|params| params["key"].clone()).collect();
+    assert!(keys.len() == 2 && keys[0] != keys[1], "{keys:?}");
+}
+
+#[test]
 fn a_failure_is_told_and_the_conversation_goes_on() {
     let home = home();
     let turn = |mut asked: Asked<'_>| match asked.params["text"].as_str() {
