@@ -23,6 +23,19 @@ pub fn name(out: &Out, session: &Session) -> String {
     )
 }
 
+/// [`name`] without colours, for notes: those show escape sequences instead of passing them on.
+#[must_use]
+pub fn plain_name(session: &Session) -> String {
+    format!("{} ({})", safe::one_line(&session.header.session_id), safe::one_line(&session.short_id))
+}
+
+/// [`session`] without colours, as [`plain_name`].
+#[must_use]
+pub fn plain(session: &Session) -> String {
+    let named = plain_name(session);
+    format!("{}, {})", named.trim_end_matches(')'), count(session.header.message_count, "message"))
+}
+
 /// What a session was about, in one line: its description and its summary.
 #[must_use]
 pub fn subject(description: Option<&str>, summary: Option<&str>) -> String {

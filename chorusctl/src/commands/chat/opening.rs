@@ -58,7 +58,7 @@ pub fn now(app: &mut App) -> Result<Option<Timestamp>, Failure> {
 pub fn begin_anew(app: &mut App) -> Result<(), Failure> {
     let cleared = app.call::<Clear>(&ClearParams { agent: app.agent(), save: true })?;
     if let Some(session) = &cleared.saved {
-        let line = format!("the conversation before is kept: {}", describe::session(&app.out, session));
+        let line = format!("the conversation before is kept: {}", describe::plain(session));
         note(app, &line);
     }
     Ok(())

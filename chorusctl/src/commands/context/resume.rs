@@ -55,9 +55,9 @@ pub fn beside(session: &str, app: &mut App) -> Result<(), Failure> {
         return Ok(());
     }
     if let Some(before) = &result.saved_first {
-        app.notes.line(&format!("the live conversation is kept: {}", describe::session(&app.out, before)));
+        app.notes.line(&format!("the live conversation is kept: {}", describe::plain(before)));
     }
-    app.notes.line(&format!("resumed {}", describe::name(&app.out, &result.session)));
+    app.notes.line(&format!("resumed {}", describe::plain_name(&result.session)));
     Ok(())
 }
 

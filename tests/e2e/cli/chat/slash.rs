@@ -61,6 +61,19 @@ fn it_begins_from_a_session_where_one_is_said() {
 }
 
 #[test]
+fn what_is_told_at_the_beginning_shows_no_escape_sequences() {
+    for begin in [&["--resume", "2"][..], &["--new"]] {
+        let home = home();
+        let _calls = answers(&home);
+        let mut command = plain(&home);
+        command.args(["--color", "always"]).args(begin);
+        let out = leave(chat(&command));
+        assert!(out.contains("resumed ") || out.contains("is kept: "), "{out}");
+        assert!(!out.contains('\u{241b}'), "{out}");
+    }
+}
+
+#[test]
 fn a_slip_is_told_and_not_sent() {
     let home = home();
     let calls = echoes(&home);
