@@ -33,6 +33,7 @@ use crate::ops::agent::use_::CHOSEN;
 use crate::ops::{self, Ops};
 use crate::server::Server;
 use crate::store::{Store, damage};
+use crate::tools::World;
 use crate::usage::Usage;
 
 /// Contexts that are saved at once when the daemon stops.
@@ -166,6 +167,9 @@ impl Daemon {
         let (live, home) = (heads.len(), places.home.clone());
         let models = Arc::new(Models::new(&config, &home, clock.clone()));
         let usage = Arc::new(Usage::new(store.clone(), clock.clone(), TimeZone::system()));
+        let program = std::env::current_exe().map_err(|e| Failure::io("cannot tell which program this is", &e))?;
+        let places_of = (&*program, &*home);
+        let world = World::new(store.clone(), models.clone(), clock.clone(), config.approval_timeout, places_of);
         let sessions_lock = Arc::<tokio::sync::RwLock<()>>::default();
         let summaries = Summaries::new(
             store.clone(),
@@ -176,8 +180,16 @@ impl Daemon {
             (home.clone(), sessions_lock.clone()),
             tasks.clone(),
         );
-        let registry =
-            Registry::new(store.clone(), directory.clone(), clock.clone(), home, summaries, tasks.clone(), heads);
+        let registry = Registry::new(
+            store.clone(),
+            directory.clone(),
+            clock.clone(),
+            home,
+            summaries,
+            world,
+            tasks.clone(),
+            heads,
+        );
         let ops = Arc::new(Ops {
             store,
             registry,

@@ -1,6 +1,7 @@
 //! The Chorus daemon. docs/ARCHITECTURE.md is the map.
 
 pub mod agent;
+pub mod approvals;
 pub mod cli;
 pub mod clock;
 pub mod config;
@@ -14,12 +15,14 @@ mod memory;
 pub mod message;
 pub mod ops;
 pub mod permissions;
+pub mod sandbox;
 pub mod server;
 pub mod session;
 pub mod store;
 pub mod summary;
 pub mod template;
-mod tools;
+pub mod tools;
 pub mod usage;
+pub mod who;
 
 pub use cli::main;

@@ -28,7 +28,8 @@ use super::{Facts, links, load, notice, save};
 use crate::clock::Ticks;
 use crate::failure::{Failure, Result};
 use crate::store::journal::{self, Behind, ChangeRecord, Head, NewEvent, NewHead, Renewal, TurnMark};
-use crate::tools::{self, Outcome};
+use crate::tools::{self, Outcome, Scene};
+use crate::who::Requester;
 
 /// A request on its way to an actor.
 #[derive(Debug)]
@@ -281,7 +282,7 @@ impl Actor {
             Effect::Summarise { session, facts } => self.registry.summaries.begin(session, facts),
             Effect::Reply(request, result) => self.reply(request, result),
             Effect::CallModel(asked) => self.call_model(*asked),
-            Effect::RunTool { turn, step, call, cancelled } => self.run_tool((turn, step), call, cancelled),
+            Effect::RunTool { turn, step, call, by, cancelled } => self.run_tool((turn, step), call, by, cancelled),
             Effect::StopTurn(turn) => {
                 if let Some((_, cancel, _)) = self.turn.as_ref().filter(|(id, ..)| *id == turn) {
                     cancel.cancel();
@@ -337,24 +338,45 @@ impl Actor {
         self.work.push(ended.boxed());
     }
 
-    fn run_tool(&mut self, of: (Uuid, u32), call: ToolCall, cancelled: bool) {
+    fn run_tool(&mut self, of: (Uuid, u32), call: ToolCall, by: Requester, cancelled: bool) {
         let registry = self.registry.clone();
+        let scene = self.scene(of.0, by).filter(|_| !cancelled);
         let ended = async move {
-            let outcome = if cancelled {
-                Outcome::error("the turn was cancelled before this ran")
-            } else {
-                let (models, asked) = (registry.models.clone(), call.clone());
-                let ran = tokio::task::spawn_blocking(move || tools::run(&asked, &models)).await;
-                ran.unwrap_or_else(|e| Outcome::error(format!("the tool failed: {e}")))
+            let outcome = match scene {
+                None => Outcome::error("the turn was cancelled before this ran"),
+                // A task of its own: one that panics takes nothing else along.
+                Some(scene) => tokio::spawn(tools::carry_out(call.clone(), Arc::new(scene)))
+                    .await
+                    .unwrap_or_else(|e| Outcome::error(format!("the tool failed: {e}"))),
             };
             let moment = call::moment(&registry);
-            let is_error = outcome.is_error;
-            match tools::result_of(&call, outcome.text, is_error, moment.now) {
-                Ok(result) => Event::ToolEnded { of, moment, call: call.id, result, is_error },
-                Err(e) => Event::TurnClosed { turn: of.0, moment, result: Err(Failure::internal(e.to_string())) },
+            let failed = |failure| Event::TurnClosed { turn: of.0, moment, result: Err(failure) };
+            match outcome {
+                Outcome::Told { text, is_error } => match tools::result_of(&call, text, is_error, moment.now) {
+                    Ok(result) => Event::ToolEnded { of, moment, call: call.id, result, is_error },
+                    Err(e) => failed(Failure::internal(e.to_string())),
+                },
+                Outcome::Stop(failure) => failed(failure),
             }
         };
         self.work.push(ended.boxed());
+    }
+
+    /// What a tool sees of the turn that runs.
+    fn scene(&self, turn: Uuid, requester: Requester) -> Option<Scene> {
+        let (_, cancel, voices) = self.turn.clone().filter(|(id, ..)| *id == turn)?;
+        let facts = self.registry.directory.by_id(self.agent)?.facts.clone();
+        Some(Scene {
+            agent: facts.id,
+            agent_name: facts.name.clone(),
+            dir: facts.dir.clone(),
+            turn,
+            requester,
+            profile: facts.profile.clone().unwrap_or_default(),
+            cancel,
+            say: Box::new(move |said| voices.say(&said)),
+            world: self.registry.world.clone(),
+        })
     }
 
     fn reply(&mut self, request: RequestId, result: Result<Reply>) {

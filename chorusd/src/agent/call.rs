@@ -85,7 +85,8 @@ enum Prepared {
 
 fn prepare(call: &CallModel, takes: Option<u64>) -> Prepared {
     let (record, set) = (&call.messages[..], &call.working_set);
-    let limit = fits(&call.facts, takes, meter::fixed(&call.facts) + estimate::tools(&tools::specs()));
+    let limit =
+        fits(&call.facts, takes, meter::fixed(&call.facts) + estimate::tools(&tools::specs(call.facts.rules())));
     if let Some(compaction) = compaction(record, (call.view, call.opened), set, limit, call.wish) {
         return Prepared::Compacts(Box::new(compaction));
     }

@@ -15,6 +15,7 @@ use super::context::{Context, Deadline};
 use super::event::{Reply, RequestId};
 use crate::failure::Result;
 use crate::message::{ContextNo, Stored, Totals};
+use crate::who::Requester;
 
 /// Something to do; what is waited for comes back as an event.
 #[derive(Debug)]
@@ -83,6 +84,8 @@ pub enum Effect {
         turn: Uuid,
         step: u32,
         call: ToolCall,
+        /// Who asked for the turn.
+        by: Requester,
         cancelled: bool,
     },
     /// End whatever the turn has under way.

@@ -39,7 +39,7 @@ pub mod window;
 pub use call::no_model;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use uuid::Uuid;
@@ -66,6 +66,15 @@ pub struct Facts {
     pub limits: Limits,
     /// What it may do; without one that can be used, why: then it does nothing.
     pub profile: Result<Arc<Profile>, String>,
+}
+
+impl Facts {
+    /// Its profile; nothing is allowed where that cannot be used.
+    #[must_use]
+    pub fn rules(&self) -> &Profile {
+        static NOTHING: LazyLock<Profile> = LazyLock::new(Profile::default);
+        self.profile.as_deref().unwrap_or(&NOTHING)
+    }
 }
 
 impl Default for Facts {

@@ -36,7 +36,7 @@ pub fn prompt(facts: &Facts, messages: &[Stored], set: &WorkingSet, takes: Optio
     let mut system: Vec<String> = facts.system_prompt.clone().into_iter().collect();
     system.extend(docs(&facts.dir.join("docs")));
     let stable = system.len();
-    let tools = tools::specs();
+    let tools = tools::specs(facts.rules());
     let fixed = estimate::tools(&tools) + system.iter().map(|text| piece(text.len() as u64)).sum::<u64>();
     let fits = fits(facts, takes, fixed);
     let set = &block::bounded(set, fits);

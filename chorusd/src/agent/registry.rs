@@ -28,6 +28,7 @@ use crate::llm::Models;
 use crate::message::ContextNo;
 use crate::store::Store;
 use crate::store::journal::{Head, NewEvent};
+use crate::tools::World;
 use crate::usage::Usage;
 
 /// Requests that may wait for one agent; more are `busy`.
@@ -42,6 +43,7 @@ pub struct Registry {
     pub models: Arc<Models>,
     pub usage: Arc<Usage>,
     pub summaries: Arc<Summaries>,
+    pub world: Arc<World>,
     pub idle: IdleTimers,
     /// When contexts that nobody touches leave memory.
     pub untouched: IdleTimers,
@@ -74,6 +76,7 @@ impl Registry {
         clock: Clock,
         home: PathBuf,
         summaries: Arc<Summaries>,
+        world: Arc<World>,
         tasks: TaskTracker,
         heads: Vec<Head>,
     ) -> Arc<Self> {
@@ -88,6 +91,7 @@ impl Registry {
             models: summaries.models.clone(),
             usage: summaries.usage.clone(),
             summaries,
+            world,
             idle: IdleTimers::default(),
             untouched: IdleTimers::default(),
             tasks,
@@ -371,16 +375,18 @@ mod tests {
         let (id, dir) = (Uuid::new_v4(), home.to_owned());
         let (directory, tasks) = (Arc::<Directory>::default(), TaskTracker::new());
         let usage = Arc::new(Usage::new(store.clone(), clock.clone(), TimeZone::UTC));
+        let models = Arc::new(Models::new(&Config::default(), home, clock.clone()));
+        let world = World::new(store.clone(), models.clone(), clock.clone(), Duration::ZERO, (home, home));
         let summaries = Summaries::new(
             store.clone(),
-            Arc::new(Models::new(&Config::default(), home, clock.clone())),
+            models,
             usage,
             directory.clone(),
             clock.clone(),
             (dir.clone(), Arc::default()),
             tasks.clone(),
         );
-        let registry = Registry::new(store, directory, clock, dir.clone(), summaries, tasks, Vec::new());
+        let registry = Registry::new(store, directory, clock, dir.clone(), summaries, world, tasks, Vec::new());
         (registry, Arc::new(Facts { id, name: "a".into(), dir, ..Facts::default() }))
     }
 

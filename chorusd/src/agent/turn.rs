@@ -27,6 +27,7 @@ use super::voice::Voice;
 use crate::clock::Ticks;
 use crate::failure::{Failure, Result};
 use crate::message::{ContextNo, Stored};
+use crate::who::Requester;
 
 /// Calls of the model in one turn.
 pub const MAX_STEPS: u32 = 50;
@@ -40,6 +41,8 @@ pub struct Send {
     pub key: Option<String>,
     /// Where it is told what is said; not the state machine's.
     pub voice: Voice,
+    /// Who asked for it.
+    pub by: Requester,
 }
 
 /// The turn that runs.
@@ -49,6 +52,7 @@ pub(super) struct Turn {
     /// Whoever waits for its end.
     requests: Vec<RequestId>,
     key: Option<String>,
+    by: Requester,
     facts: Arc<Facts>,
     /// Number of the model call; one that was compacted before is another.
     step: u32,
@@ -164,6 +168,7 @@ impl State {
             id: send.turn,
             requests,
             key: send.key,
+            by: send.by,
             facts: asked.facts.clone(),
             step: 0,
             asked: 0,
@@ -247,6 +252,7 @@ impl State {
                         turn: id,
                         step: turn.step,
                         call: call.clone(),
+                        by: turn.by.clone(),
                         cancelled: turn.cut_off.is_some(),
                     });
                 }

@@ -55,6 +55,7 @@ pub const KEYS: &[Key] = &[
     }),
     key("", "frame_timeout", |c, v| positive(&mut c.frame_timeout, v)),
     key("", "stop_timeout", |c, v| positive(&mut c.stop_timeout, v)),
+    key("", "approval_timeout", |c, v| positive(&mut c.approval_timeout, v)),
     key("", "log_level", |c, v| {
         c.log_level = v.text()?.parse().map_err(|_| "must be error, warn, info, debug or trace".to_owned())?;
         Ok(())

@@ -36,6 +36,8 @@ pub struct Config {
     pub frame_timeout: Duration,
     /// What an orderly stop may take.
     pub stop_timeout: Duration,
+    /// How long a question whether something may be done stays open.
+    pub approval_timeout: Duration,
     pub log_level: tracing::Level,
     pub defaults: Defaults,
     /// By their names.
@@ -82,6 +84,7 @@ impl Default for Config {
             max_connections: 1024,
             frame_timeout: Duration::from_secs(5),
             stop_timeout: Duration::from_secs(10),
+            approval_timeout: Duration::from_secs(120),
             log_level: tracing::Level::INFO,
             defaults: Defaults {
                 idle_timeout: Some(Duration::from_secs(30 * 60)),

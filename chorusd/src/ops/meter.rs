@@ -37,10 +37,10 @@ pub async fn read(ops: &Ops, entries: &[Arc<Entry>]) -> Result<HashMap<Uuid, Met
     let measured = blocking(move || {
         Ok(live.into_iter().map(|(facts, shown)| (meter::fixed(&facts), shown, facts)).collect::<Vec<_>>())
     });
-    let tools = estimate::tools(&tools::specs());
     let (mut models, mut meters) = (HashMap::new(), HashMap::new());
     for (fixed, shown, facts) in measured.await? {
         let Some(name) = &facts.model else { continue };
+        let tools = estimate::tools(&tools::specs(facts.rules()));
         if !models.contains_key(name) {
             models.insert(name.clone(), look_up(ops, name).await?);
         }

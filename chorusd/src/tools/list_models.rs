@@ -1,41 +1,51 @@
 //! `list_models`: which models there are.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
-use super::Outcome;
-use crate::llm::{Models, ToolSpec};
+use super::Scene;
+use super::tool::{Outcome, Tool};
+use crate::permissions::Action;
 
-pub const NAME: &str = "list_models";
+pub struct ListModels;
 
-pub fn spec() -> ToolSpec {
-    ToolSpec {
-        name: NAME.into(),
-        description: "Lists the models that can be used here, as provider/model, with their context length in tokens where it is known.".into(),
-        parameters: json!({"type": "object", "properties": {}, "additionalProperties": false}),
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {}
+
+impl Tool for ListModels {
+    const NAME: &'static str = "list_models";
+    const DESCRIPTION: &'static str = "Lists the models that can be used here, as provider/model, with their context length in tokens where it is known.";
+    type Params = Params;
+
+    fn action(_: &Params, _: &Scene) -> Result<String, String> {
+        Ok(Action::Other { tool: Self::NAME, argument: "" }.to_string())
     }
-}
 
-pub fn run(models: &Models) -> Outcome {
-    let mut text = String::new();
-    for provider in models.available().providers {
-        for model in &provider.models {
-            let _ = write!(text, "{}/{}", provider.name, model.id);
-            if let Some(length) = model.context_length {
-                let _ = write!(text, " ({length} tokens)");
+    async fn run(_: Params, scene: Arc<Scene>) -> Outcome {
+        let models = &scene.world.models;
+        let mut text = String::new();
+        for provider in models.available().providers {
+            for model in &provider.models {
+                let _ = write!(text, "{}/{}", provider.name, model.id);
+                if let Some(length) = model.context_length {
+                    let _ = write!(text, " ({length} tokens)");
+                }
+                text.push('\n');
             }
-            text.push('\n');
+            if let Some(problem) = &provider.problem {
+                let _ = writeln!(text, "{}: {problem}", provider.name);
+            }
         }
-        if let Some(problem) = &provider.problem {
-            let _ = writeln!(text, "{}: {problem}", provider.name);
+        for (alias, meant) in models.aliases() {
+            let _ = writeln!(text, "{alias} = {meant}");
         }
+        if text.is_empty() {
+            text.push_str("no provider has listed its models");
+        }
+        Outcome::done(text)
     }
-    for (alias, meant) in models.aliases() {
-        let _ = writeln!(text, "{alias} = {meant}");
-    }
-    if text.is_empty() {
-        text.push_str("no provider has listed its models");
-    }
-    Outcome { text, is_error: false }
 }

@@ -16,6 +16,7 @@ use crate::agent::voice::Voice;
 use crate::clock::Ticks;
 use crate::failure::Failure;
 use crate::message::Stored;
+use crate::who::Requester;
 
 const T1: Uuid = Uuid::from_u128(1001);
 const T2: Uuid = Uuid::from_u128(1002);
@@ -69,7 +70,7 @@ fn closed(turn: Uuid) -> Event {
 impl Bench {
     fn send(&mut self, turn: Uuid, key: Option<&str>) -> Vec<Effect> {
         let message = stored(Role::User, "go");
-        let send = Send { turn, message, key: key.map(str::to_owned), voice: Voice::default() };
+        let send = Send { turn, message, key: key.map(str::to_owned), voice: Voice::default(), by: Requester::Owner };
         self.ask(Verb::Send(Box::new(send)))
     }
 

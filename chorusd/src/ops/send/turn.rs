@@ -15,6 +15,7 @@ use crate::message::Stored;
 use crate::ops::context::append::{check_key, check_length};
 use crate::ops::context::wrong_reply;
 use crate::ops::{Ops, select};
+use crate::who::Requester;
 
 /// One turn. Whoever asked may go away; the turn goes on.
 ///
@@ -46,7 +47,7 @@ pub async fn send(ops: &Ops, params: SendParams, ear: Option<Arc<dyn Ear>>) -> R
     let message = Stored::new(&message).map_err(|e| Failure::invalid(format!("the message cannot be kept: {e}")))?;
     check_length(&message, ops.config.max_frame)?;
     let voice = Voice::new(ear);
-    let send = Send { turn: Uuid::now_v7(), message, key: params.key, voice: voice.clone() };
+    let send = Send { turn: Uuid::now_v7(), message, key: params.key, voice: voice.clone(), by: Requester::Owner };
     let asked = ops.registry.ask(agent.facts.id, Verb::Send(Box::new(send)));
     let mut asked = std::pin::pin!(asked);
     let answer = loop {

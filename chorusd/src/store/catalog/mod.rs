@@ -1,6 +1,7 @@
 //! The catalog: `db/chorus.db`. Agents and sessions stand in it as an index of what the files say.
 
 mod agents;
+mod audit;
 mod forget;
 mod rebuild;
 mod schema;
@@ -12,6 +13,7 @@ mod usage;
 use std::path::{Path, PathBuf};
 
 pub use agents::AgentRow;
+pub use audit::Audit;
 pub use rebuild::Truth;
 pub use sessions::{Listing, SessionRow};
 pub use summaries::Wanted;

@@ -89,4 +89,73 @@ pub const MIGRATIONS: Migrations = &[
     -- tokens of the input as they were estimated before the call; 0 where they were not
     ALTER TABLE usage ADD COLUMN estimated INTEGER NOT NULL DEFAULT 0;
 ",
+    "
+    -- decisions about what agents do; each row has the hash of the one before it in its own
+    CREATE TABLE audit_log (
+        id         INTEGER PRIMARY KEY,
+        at         INTEGER NOT NULL,
+        agent_id   BLOB NOT NULL,
+        -- at that time
+        agent_name TEXT NOT NULL,
+        turn_id    BLOB,
+        action     TEXT NOT NULL,
+        decision   TEXT NOT NULL,
+        rule       TEXT NOT NULL,
+        user       TEXT NOT NULL,
+        old        TEXT,
+        new        TEXT,
+        hash       BLOB NOT NULL
+    );
+    CREATE INDEX audit_by_time ON audit_log (at);
+    -- questions to people; those that are open at a start are denied
+    CREATE TABLE approvals (
+        id          TEXT PRIMARY KEY,
+        agent_id    BLOB NOT NULL,
+        agent_name  TEXT NOT NULL,
+        turn_id     BLOB NOT NULL,
+        action      TEXT NOT NULL,
+        -- SHA-256 of what runs when it is approved
+        action_hash BLOB NOT NULL,
+        nonce       BLOB NOT NULL,
+        requester   TEXT NOT NULL,
+        asked_at    INTEGER NOT NULL,
+        expires_at  INTEGER NOT NULL,
+        -- open, approved, denied, expired
+        status      TEXT NOT NULL,
+        decided_at  INTEGER,
+        decided_by  TEXT
+    ) WITHOUT ROWID;
+    CREATE INDEX approvals_open ON approvals (asked_at) WHERE status = 'open';
+    -- commands in the background
+    CREATE TABLE tasks (
+        id          TEXT PRIMARY KEY,
+        agent_id    BLOB NOT NULL,
+        agent_name  TEXT NOT NULL,
+        command     TEXT NOT NULL,
+        -- with the instant it started in, in clock ticks since the machine did: a pid alone comes again
+        pid         INTEGER NOT NULL,
+        pid_started INTEGER NOT NULL,
+        status      TEXT NOT NULL CHECK (status IN ('running', 'completed', 'failed', 'stopped', 'lost')),
+        exit_code   INTEGER,
+        started_at  INTEGER NOT NULL,
+        ended_at    INTEGER,
+        -- below the home
+        log_path    TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX tasks_of_agent ON tasks (agent_id, started_at);
+    CREATE INDEX tasks_running ON tasks (started_at) WHERE status = 'running';
+    -- what agents are to remember; that of a project is shared by those that name it
+    CREATE TABLE memory (
+        id         INTEGER PRIMARY KEY AUTOINCREMENT,
+        agent_id   BLOB NOT NULL,
+        project    TEXT,
+        text       TEXT NOT NULL,
+        path       TEXT,
+        created_at INTEGER NOT NULL,
+        -- on whose behalf
+        user       TEXT NOT NULL
+    );
+    CREATE INDEX memory_of_agent ON memory (agent_id);
+    CREATE INDEX memory_of_project ON memory (project) WHERE project IS NOT NULL;
+",
 ];

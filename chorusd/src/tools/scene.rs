@@ -1,0 +1,90 @@
+//! Where a call is made, and what it may use.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use chorus_proto::methods::send::Said;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::Outside;
+use crate::approvals::Approvals;
+use crate::clock::Clock;
+use crate::llm::Models;
+use crate::permissions::Profile;
+use crate::sandbox::Sandbox;
+use crate::store::Store;
+use crate::who::Requester;
+
+/// What all calls share.
+#[derive(Debug)]
+pub struct World {
+    pub models: Arc<Models>,
+    pub store: Arc<Store>,
+    pub clock: Clock,
+    pub approvals: Approvals,
+    pub sandbox: Sandbox,
+    /// Set once everything is there.
+    pub outside: OnceLock<Weak<dyn Outside>>,
+}
+
+/// One turn of one agent, as a call in it sees that.
+pub struct Scene {
+    pub agent: Uuid,
+    pub agent_name: String,
+    /// The agent's directory, absolute.
+    pub dir: PathBuf,
+    pub turn: Uuid,
+    /// Who asked for the turn.
+    pub requester: Requester,
+    /// As it is now: a change in this turn holds from the next call on.
+    pub profile: Arc<Profile>,
+    /// The turn is to end.
+    pub cancel: CancellationToken,
+    /// Tells whoever listens to the turn.
+    pub say: Box<dyn Fn(Said) + Send + Sync>,
+    pub world: Arc<World>,
+}
+
+impl std::fmt::Debug for Scene {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scene").field("agent", &self.agent_name).field("turn", &self.turn).finish_non_exhaustive()
+    }
+}
+
+impl World {
+    /// `approval_timeout`: how long a question stays open. `places`: the daemon's program, and its home.
+    #[must_use]
+    pub fn new(
+        store: Arc<Store>,
+        models: Arc<Models>,
+        clock: Clock,
+        approval_timeout: Duration,
+        (program, home): (&Path, &Path),
+    ) -> Arc<Self> {
+        let approvals = Approvals::new(store.clone(), clock.clone(), approval_timeout);
+        Arc::new(Self {
+            models,
+            store,
+            clock,
+            approvals,
+            sandbox: Sandbox::new(program, home),
+            outside: OnceLock::new(),
+        })
+    }
+
+    /// The rest of the daemon; `None` while it comes up or goes down.
+    #[must_use]
+    pub fn outside(&self) -> Option<Arc<dyn Outside>> {
+        self.outside.get()?.upgrade()
+    }
+}
+
+impl Scene {
+    /// The agent's workspace.
+    #[must_use]
+    pub fn workspace(&self) -> PathBuf {
+        self.dir.join("workspace")
+    }
+}

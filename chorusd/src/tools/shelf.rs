@@ -1,0 +1,26 @@
+//! All tools there are.
+
+use super::list_models::ListModels;
+use super::tool::Descriptor;
+use crate::llm::ToolSpec;
+use crate::permissions::Profile;
+
+const TOOLS: [Descriptor; 1] = [Descriptor::of::<ListModels>()];
+
+/// The tool of that name.
+pub(super) fn find(name: &str) -> Option<&'static Descriptor> {
+    TOOLS.iter().find(|tool| tool.name == name)
+}
+
+/// The names of those that a model is shown.
+pub(super) fn names(profile: &Profile) -> Vec<&'static str> {
+    let _ = profile;
+    TOOLS.iter().map(|tool| tool.name).collect()
+}
+
+/// The tools as a model is shown them: those that the profile can never allow are left out.
+#[must_use]
+pub fn specs(profile: &Profile) -> Vec<ToolSpec> {
+    let names = names(profile);
+    TOOLS.iter().filter(|tool| names.contains(&tool.name)).map(|tool| (tool.spec)()).collect()
+}

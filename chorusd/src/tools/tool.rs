@@ -1,0 +1,93 @@
+//! What a tool is.
+
+use std::sync::Arc;
+
+use futures_util::future::{BoxFuture, FutureExt as _};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use super::Scene;
+use crate::failure::Failure;
+use crate::llm::ToolSpec;
+
+/// What came of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The model is told, and the turn goes on.
+    Told { text: String, is_error: bool },
+    /// The turn ends: the daemon cannot go on.
+    Stop(Failure),
+}
+
+impl Outcome {
+    pub fn done(text: impl Into<String>) -> Self {
+        Self::Told { text: text.into(), is_error: false }
+    }
+
+    /// A failure that the model can do something about.
+    pub fn error(text: impl Into<String>) -> Self {
+        Self::Told { text: text.into(), is_error: true }
+    }
+}
+
+/// One tool.
+pub trait Tool: Send + Sync + 'static {
+    const NAME: &'static str;
+    /// For the model: what it does, in a sentence or two.
+    const DESCRIPTION: &'static str;
+    /// What it is given. Its doc comments are the model's, too.
+    type Params: DeserializeOwned + JsonSchema + Send + 'static;
+
+    /// What it is about to do, as the one string that a profile judges (`permissions::Action`). Arguments for which
+    /// there is none are told to the model.
+    ///
+    /// # Errors
+    /// What is wrong with the arguments.
+    fn action(params: &Self::Params, scene: &Scene) -> Result<String, String>;
+
+    /// Does it; it was allowed. Should end soon after `scene.cancel` is cancelled.
+    fn run(params: Self::Params, scene: Arc<Scene>) -> impl Future<Output = Outcome> + Send;
+}
+
+/// A call whose arguments are good.
+pub struct Prepared {
+    pub action: String,
+    pub run: Box<dyn FnOnce(Arc<Scene>) -> BoxFuture<'static, Outcome> + Send>,
+}
+
+/// A tool without its type.
+#[derive(Clone, Copy)]
+pub struct Descriptor {
+    pub name: &'static str,
+    pub spec: fn() -> ToolSpec,
+    pub prepare: fn(&RawValue, &Scene) -> Result<Prepared, String>,
+}
+
+impl Descriptor {
+    pub const fn of<T: Tool>() -> Self {
+        Self { name: T::NAME, spec: spec::<T>, prepare: prepare::<T> }
+    }
+}
+
+fn spec<T: Tool>() -> ToolSpec {
+    let mut settings = schemars::generate::SchemaSettings::draft2020_12();
+    settings.inline_subschemas = true;
+    settings.meta_schema = None;
+    let mut schema = settings.into_generator().into_root_schema_for::<T::Params>().to_value();
+    if let Some(map) = schema.as_object_mut() {
+        map.remove("title");
+        map.remove("description");
+        // Servers want it, also where there are none.
+        map.entry("properties").or_insert_with(|| serde_json::json!({}));
+    }
+    ToolSpec { name: T::NAME.into(), description: T::DESCRIPTION.into(), parameters: schema }
+}
+
+fn prepare<T: Tool>(params: &RawValue, scene: &Scene) -> Result<Prepared, String> {
+    let wrong =
+        |e: serde_json::Error| format!("the parameters of {} do not fit: {e}; call it again with others", T::NAME);
+    let params: T::Params = serde_json::from_str(params.get()).map_err(wrong)?;
+    let action = T::action(&params, scene)?;
+    Ok(Prepared { action, run: Box::new(move |scene| T::run(params, scene).boxed()) })
+}

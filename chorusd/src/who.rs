@@ -1,0 +1,28 @@
+//! On whose behalf something is done.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Who asked for a turn, or answers an approval.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Requester {
+    /// The daemon's own user, or root, at the socket.
+    Owner,
+    /// Somebody in a channel.
+    Person { id: String, name: String, roles: Vec<String> },
+    /// No person: another agent, a timer.
+    Nobody,
+}
+
+impl fmt::Display for Requester {
+    /// As the audit log has it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Owner => f.write_str("owner"),
+            Self::Person { id, .. } => write!(f, "discord:{id}"),
+            Self::Nobody => f.write_str("nobody"),
+        }
+    }
+}
