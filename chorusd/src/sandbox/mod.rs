@@ -1,5 +1,9 @@
 //! Running commands of agents where they reach their workspace and little else.
 
+mod run;
+
+pub use run::{Ran, run};
+
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
