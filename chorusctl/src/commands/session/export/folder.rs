@@ -6,6 +6,8 @@ use std::io::{self, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
 
@@ -24,48 +26,61 @@ pub enum Put {
 pub struct Folder {
     path: PathBuf,
     /// Directories that are there for certain.
-    made: HashSet<PathBuf>,
+    made: Mutex<HashSet<PathBuf>>,
     /// Whether files can be written before they have a name.
-    unnamed: bool,
+    unnamed: AtomicBool,
+    /// Temporary names that were taken.
+    taken: AtomicU64,
 }
 
 impl Folder {
     #[must_use]
     pub fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), made: HashSet::new(), unnamed: true }
+        Self { path: path.to_owned(), made: Mutex::default(), unnamed: true.into(), taken: 0.into() }
     }
 
     /// Puts a file at `path` below the directory, unless it is there already.
     ///
     /// # Errors
     /// What the disk says; the file is as it was then.
-    pub fn put(&mut self, path: &Path, bytes: &[u8]) -> Result<Put, Failure> {
+    pub fn put(&self, path: &Path, bytes: &[u8]) -> Result<Put, Failure> {
         let target = self.path.join(path);
         let failed = |error: &io::Error| Failure::file(&target.to_string_lossy(), error);
-        let there = fs::metadata(&target).is_ok_and(|there| there.is_file() && there.len() == bytes.len() as u64);
-        if there && fs::read(&target).map_err(|e| failed(&e))? == bytes {
+        let there = fs::metadata(&target).ok();
+        let alike = there.as_ref().is_some_and(|there| there.is_file() && there.len() == bytes.len() as u64);
+        if alike && fs::read(&target).map_err(|e| failed(&e))? == bytes {
             return Ok(Put::Same);
         }
         let dir = target.parent().unwrap_or(Path::new("."));
-        if !self.made.contains(dir) {
-            // Conversations are private, whoever else may look into the place.
-            DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|e| failed(&e))?;
-            self.made.insert(dir.to_owned());
-        }
-        if self.unnamed && !target.exists() {
+        self.make(dir).map_err(|e| failed(&e))?;
+        if self.unnamed.load(Ordering::Relaxed) && there.is_none() {
             match write_unnamed(dir, &target, bytes) {
                 Ok(()) => return Ok(Put::Written),
-                // Not every file system has them; something may have come there meanwhile. What is wrong shows below.
-                Err(error) => self.unnamed = error.kind() == io::ErrorKind::AlreadyExists,
+                // Something came there meanwhile, or leads nowhere.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                // Not every file system has them. What is wrong shows below.
+                Err(_) => self.unnamed.store(false, Ordering::Relaxed),
             }
         }
-        let temporary = dir.join(format!(".chorus-export-{}", std::process::id()));
+        let number = self.taken.fetch_add(1, Ordering::Relaxed);
+        let temporary = dir.join(format!(".chorus-export-{}-{number}", std::process::id()));
         let written = write(&temporary, bytes).and_then(|()| fs::rename(&temporary, &target));
         if let Err(error) = written {
             let _ = fs::remove_file(&temporary);
             return Err(failed(&error));
         }
         Ok(Put::Written)
+    }
+
+    /// Makes a directory, once.
+    fn make(&self, dir: &Path) -> io::Result<()> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if !made.contains(dir) {
+            // Conversations are private, whoever else may look into the place.
+            DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+            made.insert(dir.to_owned());
+        }
+        Ok(())
     }
 }
 
@@ -91,7 +106,7 @@ mod tests {
     fn a_file_is_written_once_and_again_when_it_differs() -> Result<(), Failure> {
         let failed = |error: io::Error| Failure::failed(error.to_string());
         let outside = tempfile::tempdir().map_err(failed)?;
-        let mut folder = Folder::new(&outside.path().join("a"));
+        let folder = Folder::new(&outside.path().join("a"));
         let path = Path::new("b/c.json");
         assert_eq!(folder.put(path, b"one")?, Put::Written);
         assert_eq!(folder.put(path, b"one")?, Put::Same);

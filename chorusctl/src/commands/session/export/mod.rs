@@ -6,10 +6,10 @@ use chorus_proto::methods::export::{ExportFormat, Select, SelectParams, SelectRe
 use clap::ValueEnum;
 use serde_json::json;
 
-use self::ahead::ahead;
 use self::folder::{Folder, Put};
 use self::owners::Owners;
 use self::selected::Selected;
+use self::together::{Done, together};
 use crate::app::{App, read};
 use crate::error::Failure;
 use crate::ui::out::Format;
@@ -17,11 +17,11 @@ use crate::ui::progress::Progress;
 use crate::ui::safe;
 use crate::ui::words::count;
 
-mod ahead;
 mod folder;
 mod owners;
 mod selected;
 mod text;
+mod together;
 
 /// Write saved conversations to standard output or into files
 ///
@@ -118,35 +118,47 @@ fn only(mut sessions: Vec<Selected>) -> Result<Selected, Failure> {
 fn into_folder(args: Args, app: &mut App, form: ExportFormat, output: &Path) -> Result<(), Failure> {
     let named = !args.sessions.is_empty();
     let owners = if args.all_agents { Some(Owners::ask(app)?) } else { None };
-    let mut folder = Folder::new(output);
+    let folder = Folder::new(output);
     let mut progress = Progress::new("export".into(), !app.global.quiet);
     let (mut written, mut same, mut failed) = (Vec::new(), 0, None);
-    let sessions = select(args, app)?;
-    let total = sessions.len() as u64;
-    for (done, (session, own)) in (1..).zip(ahead(sessions, form)?) {
-        progress.show(done, total, "sessions");
-        // Its file went with its agent: there is nothing to export, and nobody asked for this one.
-        if !named && !session.available && session.corrupt.is_none() {
-            continue;
-        }
-        let path = path(&session, owners.as_ref(), form);
-        let put = path.and_then(|path| {
-            let bytes = own.map_or_else(|| text::whole(app, &session, form), Ok)?;
-            Ok((folder.put(&path, &bytes)?, path))
-        });
-        match put {
-            Ok((Put::Same, _)) => same += 1,
-            Ok((Put::Written, path)) => written.push(output.join(path)),
-            Err(failure) => {
-                let failure = failure.at(&session.session_id);
-                failure.tell(app.notes);
-                failed.get_or_insert(failure.status());
-            }
+    let mut sessions = select(args, app)?;
+    // The file of one that is not there went with its agent: there is nothing to export, and nobody asked for this one.
+    sessions.retain(|session| named || session.available || session.corrupt.is_some());
+    let (mut jobs, mut done) = (Vec::new(), 0);
+    for session in sessions {
+        match path(&session, owners.as_ref(), form) {
+            Ok(path) => jobs.push((session, path)),
+            Err(failure) => _ = failed.get_or_insert(tell(app, failure, &session)),
         }
     }
+    let total = jobs.len() as u64;
+    together(&folder, &jobs, form, |at, became| {
+        done += 1;
+        progress.show(done, total, "sessions");
+        let Some((session, path)) = jobs.get(at) else { return };
+        let put = match became {
+            Done::Put(put) => Ok(put),
+            Done::Ask => text::asked(app, session, form).and_then(|bytes| folder.put(path, &bytes)),
+            Done::Failed(failure) => Err(failure),
+        };
+        match put {
+            Ok(Put::Same) => same += 1,
+            Ok(Put::Written) => written.push(at),
+            Err(failure) => _ = failed.get_or_insert(tell(app, failure, session)),
+        }
+    })?;
     progress.finish();
+    written.sort_unstable();
+    let written: Vec<_> = written.iter().filter_map(|at| Some(output.join(&jobs.get(*at)?.1))).collect();
     report(app, &written, same, output)?;
     failed.map_or(Ok(()), |status| Err(Failure::told(status)))
+}
+
+/// Tells why one failed; the exit status that makes.
+fn tell(app: &mut App, failure: Failure, session: &Selected) -> u8 {
+    let failure = failure.at(&session.session_id);
+    failure.tell(app.notes);
+    failure.status()
 }
 
 /// Where in the directory a session goes.

@@ -10,9 +10,11 @@ use crate::error::Failure;
 
 /// All of it.
 pub fn whole(app: &mut App, session: &Selected, form: ExportFormat) -> Result<Vec<u8>, Failure> {
-    if let Some(bytes) = own_bytes(session, form) {
-        return Ok(bytes);
-    }
+    own_bytes(session, form).map_or_else(|| asked(app, session, form), Ok)
+}
+
+/// All of it, as the daemon writes it.
+pub fn asked(app: &mut App, session: &Selected, form: ExportFormat) -> Result<Vec<u8>, Failure> {
     let mut all = Vec::new();
     ask(app, session, form, |_, piece| {
         all.extend_from_slice(piece.as_bytes());
