@@ -17,7 +17,7 @@ use crate::failure::{Failure, Result};
 const MANY: usize = 16;
 
 /// Most files that are placed together; those behind them wait that long.
-const GROUP: usize = 128;
+const GROUP: usize = 256;
 
 /// Files that may wait; one more is placed by itself.
 const QUEUE: usize = 1024;
@@ -26,7 +26,7 @@ type Waiting = (Filled, oneshot::Sender<Result<Written>>);
 
 /// Those that are on the disk go on to the databases so many at a time: a burst of them would stand before everybody
 /// else's appends.
-const LISTED_AT_ONCE: usize = 16;
+const LISTED_AT_ONCE: usize = 128;
 
 /// The thread, once there is something for it to do.
 #[derive(Debug)]
