@@ -4,9 +4,11 @@
 //! A token is taken to be four bytes of UTF-8: four letters of English, two of Greek or Cyrillic, and rather more than one
 //! character of Chinese, Japanese or Korean, which is about what the vocabularies in use make of them.
 
+use std::sync::Arc;
+
 use chorus_proto::{Attachment, Message};
 
-use crate::llm::Request;
+use crate::llm::{Request, ToolSpec};
 
 /// What stands around a message: its role, and the marks where it begins and ends.
 const AROUND: u64 = 4;
@@ -89,11 +91,14 @@ pub fn request(request: &Request) -> u64 {
 
 /// The tools that a model is shown.
 #[must_use]
-pub fn tools(tools: &[crate::llm::ToolSpec]) -> u64 {
-    let tool = |tool: &crate::llm::ToolSpec| {
-        CALL + bytes((tool.name.len() + tool.description.len() + tool.parameters.to_string().len()) as u64)
-    };
-    tools.iter().map(tool).sum()
+pub fn tools(tools: &[Arc<ToolSpec>]) -> u64 {
+    tools.iter().map(|spec| tool(spec)).sum()
+}
+
+/// One of them.
+#[must_use]
+pub fn tool(tool: &ToolSpec) -> u64 {
+    CALL + bytes((tool.name.len() + tool.description.len() + tool.parameters.to_string().len()) as u64)
 }
 
 #[cfg(test)]

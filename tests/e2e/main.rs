@@ -10,6 +10,7 @@ mod doctor;
 mod events;
 mod export;
 mod faults;
+mod file_tools;
 mod fixtures;
 mod frames_memory;
 mod full_disk;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use chorus_proto::{TokenPair, ToolCall, Usage};
+use chorus_proto::{TokenPair, Usage};
 use futures_util::StreamExt as _;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::{FuturesOrdered, FuturesUnordered};
@@ -13,9 +13,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::batch::Batch;
 use super::call;
 use super::context::Context;
-use super::effect::{Append, Beginning, CallModel, Change, Effect, Mark, What};
+use super::effect::{Append, Beginning, CallModel, Change, Effect, Mark, RunTools, What};
 use super::event::{Asked, Event, Journalled, Known, Reply, Request, RequestId, Verb};
 use super::meter::Shown;
 use super::registry::Registry;
@@ -28,8 +29,6 @@ use super::{Facts, links, load, notice, save};
 use crate::clock::Ticks;
 use crate::failure::{Failure, Result};
 use crate::store::journal::{self, Behind, ChangeRecord, Head, NewEvent, NewHead, Renewal, TurnMark};
-use crate::tools::{self, Outcome, Scene};
-use crate::who::Requester;
 
 /// A request on its way to an actor.
 #[derive(Debug)]
@@ -282,7 +281,7 @@ impl Actor {
             Effect::Summarise { session, facts } => self.registry.summaries.begin(session, facts),
             Effect::Reply(request, result) => self.reply(request, result),
             Effect::CallModel(asked) => self.call_model(*asked),
-            Effect::RunTool { turn, step, call, by, cancelled } => self.run_tool((turn, step), call, by, cancelled),
+            Effect::RunTools(run) => self.run_tools(*run),
             Effect::StopTurn(turn) => {
                 if let Some((_, cancel, _)) = self.turn.as_ref().filter(|(id, ..)| *id == turn) {
                     cancel.cancel();
@@ -315,7 +314,11 @@ impl Actor {
         }
     }
 
-    fn call_model(&mut self, asked: CallModel) {
+    fn call_model(&mut self, mut asked: CallModel) {
+        // What was changed in the turn, by the agent itself too, holds from this call on.
+        if let Some(entry) = self.registry.directory.by_id(self.agent) {
+            asked.facts = entry.facts.clone();
+        }
         let (of, registry) = ((asked.turn, asked.step), self.registry.clone());
         let Some((_, cancel, voices)) = self.turn.clone() else { return };
         // A task of its own: it goes on while this one has other things to do.
@@ -338,45 +341,14 @@ impl Actor {
         self.work.push(ended.boxed());
     }
 
-    fn run_tool(&mut self, of: (Uuid, u32), call: ToolCall, by: Requester, cancelled: bool) {
-        let registry = self.registry.clone();
-        let scene = self.scene(of.0, by).filter(|_| !cancelled);
-        let ended = async move {
-            let outcome = match scene {
-                None => Outcome::error("the turn was cancelled before this ran"),
-                // A task of its own: one that panics takes nothing else along.
-                Some(scene) => tokio::spawn(tools::carry_out(call.clone(), Arc::new(scene)))
-                    .await
-                    .unwrap_or_else(|e| Outcome::error(format!("the tool failed: {e}"))),
-            };
-            let moment = call::moment(&registry);
-            let failed = |failure| Event::TurnClosed { turn: of.0, moment, result: Err(failure) };
-            match outcome {
-                Outcome::Told { text, is_error } => match tools::result_of(&call, text, is_error, moment.now) {
-                    Ok(result) => Event::ToolEnded { of, moment, call: call.id, result, is_error },
-                    Err(e) => failed(Failure::internal(e.to_string())),
-                },
-                Outcome::Stop(failure) => failed(failure),
-            }
-        };
-        self.work.push(ended.boxed());
-    }
-
-    /// What a tool sees of the turn that runs.
-    fn scene(&self, turn: Uuid, requester: Requester) -> Option<Scene> {
-        let (_, cancel, voices) = self.turn.clone().filter(|(id, ..)| *id == turn)?;
-        let facts = self.registry.directory.by_id(self.agent)?.facts.clone();
-        Some(Scene {
-            agent: facts.id,
-            agent_name: facts.name.clone(),
-            dir: facts.dir.clone(),
-            turn,
-            requester,
-            profile: facts.profile.clone().unwrap_or_default(),
-            cancel,
-            say: Box::new(move |said| voices.say(&said)),
-            world: self.registry.world.clone(),
-        })
+    fn run_tools(&mut self, run: RunTools) {
+        let Some((_, cancel, voices)) = self.turn.clone().filter(|(id, ..)| *id == run.turn) else { return };
+        if run.cancelled {
+            cancel.cancel();
+        }
+        let of = (run.turn, run.step);
+        let batch = Batch { registry: self.registry.clone(), agent: self.agent, of, by: run.by, cancel, voices };
+        self.work.extend(batch.run(run.calls));
     }
 
     fn reply(&mut self, request: RequestId, result: Result<Reply>) {

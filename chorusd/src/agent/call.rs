@@ -85,13 +85,17 @@ enum Prepared {
 
 fn prepare(call: &CallModel, takes: Option<u64>) -> Prepared {
     let (record, set) = (&call.messages[..], &call.working_set);
-    let limit =
-        fits(&call.facts, takes, meter::fixed(&call.facts) + estimate::tools(&tools::specs(call.facts.rules())));
+    let limit = fits(&call.facts, takes, meter::fixed(&call.facts) + tools::tokens(call.facts.rules()));
     if let Some(compaction) = compaction(record, (call.view, call.opened), set, limit, call.wish) {
         return Prepared::Compacts(Box::new(compaction));
     }
     let view = call.view.min(record.len());
-    Prepared::Prompt(Box::new(prompt(&call.facts, &record[view..], set, takes, call.tight)), view)
+    let mut asked = prompt(&call.facts, &record[view..], set, takes, call.tight);
+    if let Some(word) = call.last_word {
+        asked.request.no_calls = true;
+        asked.request.system.push(word.to_model().to_owned());
+    }
+    Prepared::Prompt(Box::new(asked), view)
 }
 
 /// When an event comes in.

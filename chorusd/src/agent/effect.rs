@@ -10,6 +10,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::Facts;
+use super::allowance::LastWord;
 use super::compaction::{Compaction, Wish};
 use super::context::{Context, Deadline};
 use super::event::{Reply, RequestId};
@@ -79,15 +80,8 @@ pub enum Effect {
     Reply(RequestId, Result<Reply>),
     /// Ask the model; its answer carries the turn and the step.
     CallModel(Box<CallModel>),
-    /// Run a tool; a turn that was cancelled meanwhile runs none.
-    RunTool {
-        turn: Uuid,
-        step: u32,
-        call: ToolCall,
-        /// Who asked for the turn.
-        by: Requester,
-        cancelled: bool,
-    },
+    /// Run the tools of one answer.
+    RunTools(Box<RunTools>),
     /// End whatever the turn has under way.
     StopTurn(Uuid),
     /// Journal that a turn is over which has no more to say.
@@ -124,6 +118,26 @@ pub struct CallModel {
     pub wish: Wish,
     /// Show less than usual: it was too long.
     pub tight: bool,
+    /// It is to answer without tools.
+    pub last_word: Option<LastWord>,
+}
+
+/// The calls of one answer; a turn that was cancelled meanwhile runs none.
+#[derive(Debug)]
+pub struct RunTools {
+    pub turn: Uuid,
+    pub step: u32,
+    pub calls: Vec<Planned>,
+    /// Who asked for the turn.
+    pub by: Requester,
+    pub cancelled: bool,
+}
+
+/// A call, and why it is not carried out, where it is not.
+#[derive(Debug)]
+pub struct Planned {
+    pub call: ToolCall,
+    pub refused: Option<&'static str>,
 }
 
 /// What the journal notes of a turn along with a message.

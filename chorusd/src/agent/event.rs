@@ -13,7 +13,7 @@ use super::compaction::Compaction;
 use super::context::{Pick, Room};
 use super::turn::{Answer, Moment, Send, Stopped};
 use crate::clock::Ticks;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::message::{ContextNo, Stored};
 
 /// Tells the replies of one actor apart.
@@ -197,20 +197,27 @@ pub enum Event {
         moment: Moment,
         compaction: Box<Compaction>,
     },
-    /// The tool of this call has ended.
-    ToolEnded {
-        of: (Uuid, u32),
-        moment: Moment,
-        call: String,
-        result: Stored,
-        is_error: bool,
-    },
+    ToolEnded(Box<ToolEnded>),
     /// It is in the journal that the turn is over.
     TurnClosed {
         turn: Uuid,
         moment: Moment,
         result: Result<()>,
     },
+}
+
+/// The tool of a call has ended.
+#[derive(Debug)]
+pub struct ToolEnded {
+    /// The turn and the step.
+    pub of: (Uuid, u32),
+    pub moment: Moment,
+    /// The call's id.
+    pub call: String,
+    pub result: Stored,
+    pub is_error: bool,
+    /// The daemon cannot go on: the turn ends.
+    pub stop: Option<Failure>,
 }
 
 /// The answer to a [`Verb`].

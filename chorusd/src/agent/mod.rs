@@ -3,7 +3,9 @@
 
 pub mod acknowledge;
 pub mod actor;
+mod allowance;
 mod answer;
+mod batch;
 mod call;
 mod changes;
 pub mod compaction;
@@ -31,6 +33,7 @@ pub mod state;
 #[cfg(test)]
 mod state_tests;
 pub mod summaries;
+mod tool_calls;
 mod trim;
 pub mod turn;
 pub mod voice;

@@ -8,7 +8,7 @@ use chorus_proto::WorkingSet;
 
 use super::Facts;
 use super::window::{Budget, block, window};
-use crate::estimate::{self, piece};
+use crate::estimate::piece;
 use crate::llm::Request;
 use crate::message::Stored;
 use crate::tools;
@@ -37,7 +37,7 @@ pub fn prompt(facts: &Facts, messages: &[Stored], set: &WorkingSet, takes: Optio
     system.extend(docs(&facts.dir.join("docs")));
     let stable = system.len();
     let tools = tools::specs(facts.rules());
-    let fixed = estimate::tools(&tools) + system.iter().map(|text| piece(text.len() as u64)).sum::<u64>();
+    let fixed = tools::tokens(facts.rules()) + system.iter().map(|text| piece(text.len() as u64)).sum::<u64>();
     let fits = fits(facts, takes, fixed);
     let set = &block::bounded(set, fits);
     // However much is known of it, something of the conversation itself is shown.
@@ -54,6 +54,7 @@ pub fn prompt(facts: &Facts, messages: &[Stored], set: &WorkingSet, takes: Optio
         stable,
         goes_on: true,
         tools,
+        no_calls: false,
         max_tokens: u32::try_from(answer).unwrap_or(u32::MAX),
     };
     Prompt { request, left_out: shown.left_out }

@@ -177,7 +177,7 @@ impl State {
     }
 
     fn take(&mut self, event: Event, effects: &mut Vec<Effect>) {
-        let of_turn = matches!(event, Event::Called { .. } | Event::Compacted { .. } | Event::ToolEnded { .. })
+        let of_turn = matches!(event, Event::Called { .. } | Event::Compacted { .. } | Event::ToolEnded(_))
             || matches!(event, Event::TurnClosed { .. });
         if of_turn && self.busy.is_some() {
             // What is under way has a copy of the context.
@@ -187,13 +187,12 @@ impl State {
         match event {
             Event::Request(request) => {
                 self.close_left_open(&request.asked, effects);
+                self.heed(&request.asked.facts);
                 self.request(*request, effects);
             }
             Event::Called { of, moment, result } => self.called(of, moment, *result, effects),
             Event::Compacted { of, moment, compaction } => self.shrink(of, moment, compaction, effects),
-            Event::ToolEnded { of, moment, call, result, is_error } => {
-                self.tool_ended(of, moment, &call, result, is_error, effects);
-            }
+            Event::ToolEnded(ended) => self.tool_ended(*ended, effects),
             Event::TurnClosed { turn, moment, result } => self.turn_closed(turn, moment, result, effects),
             Event::Appended(result) => self.appended(result, effects),
             Event::Written(result) => self.written(result, effects),

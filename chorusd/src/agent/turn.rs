@@ -13,6 +13,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::Facts;
+use super::allowance::Allowance;
 pub use super::answer::{Answer, Stopped};
 use super::compaction::Wish;
 use super::context::Context;
@@ -28,9 +29,6 @@ use crate::clock::Ticks;
 use crate::failure::{Failure, Result};
 use crate::message::{ContextNo, Stored};
 use crate::who::Requester;
-
-/// Calls of the model in one turn.
-pub const MAX_STEPS: u32 = 50;
 
 /// A message that asks for a turn.
 #[derive(Debug)]
@@ -52,16 +50,17 @@ pub(super) struct Turn {
     /// Whoever waits for its end.
     requests: Vec<RequestId>,
     key: Option<String>,
-    by: Requester,
+    pub(super) by: Requester,
     facts: Arc<Facts>,
     /// Number of the model call; one that was compacted before is another.
-    step: u32,
-    /// How often the model was called: what it came to is known.
-    asked: u32,
+    pub(super) step: u32,
     /// Where its message stands in the context.
     opened: usize,
-    phase: Phase,
-    cut_off: Option<CutOff>,
+    pub(super) phase: Phase,
+    pub(super) cut_off: Option<CutOff>,
+    pub(super) allowance: Allowance,
+    /// A tool could not go on: why the turn ends.
+    pub(super) stop: Option<Failure>,
     /// Whoever came with its key in the middle of an answer: half of it would be no answer, so they hear the next one.
     late: Vec<RequestId>,
     /// The window was made smaller once, because it was too long.
@@ -73,7 +72,7 @@ pub(super) struct Turn {
 }
 
 #[derive(Debug)]
-enum Phase {
+pub(super) enum Phase {
     /// The message is on its way into the journal.
     Opening,
     Calling,
@@ -130,6 +129,13 @@ impl State {
         self.turn.is_some()
     }
 
+    /// What is known of the agent now: a change in the middle of the turn.
+    pub(super) fn heed(&mut self, facts: &Arc<Facts>) {
+        if let Some(turn) = &mut self.turn {
+            turn.facts = facts.clone();
+        }
+    }
+
     /// Whether calls lack their results, so that no message may come between.
     pub(super) fn calls_open(&self) -> bool {
         let phase = self.turn.as_ref().map(|turn| &turn.phase);
@@ -171,10 +177,11 @@ impl State {
             by: send.by,
             facts: asked.facts.clone(),
             step: 0,
-            asked: 0,
             opened: 0,
             phase: Phase::Opening,
             cut_off: None,
+            allowance: Allowance::default(),
+            stop: None,
             late: Vec::new(),
             tight: false,
             wish: Wish::IfLong,
@@ -213,7 +220,7 @@ impl State {
     }
 
     /// Journals a message that goes on with the context.
-    fn keep_on(&mut self, message: Stored, moment: Moment, mark: Option<Mark>, effects: &mut Vec<Effect>) {
+    pub(super) fn keep_on(&mut self, message: Stored, moment: Moment, mark: Option<Mark>, effects: &mut Vec<Effect>) {
         let Some((facts, begin)) = self.turn.as_ref().map(|turn| turn.facts.clone()).zip(self.going_on()) else {
             return;
         };
@@ -241,27 +248,13 @@ impl State {
                 self.call_or_end(effects);
             }
             Phase::Keeping(calls) if calls.is_empty() => self.call_or_end(effects),
-            Phase::Keeping(calls) => {
-                let running = std::mem::take(calls);
-                let id = turn.id;
-                for call in &running {
-                    let data = json!({"turn_id": id, "id": call.id, "name": call.name});
-                    effects.push(Effect::Tell(EventType::ToolStarted, data));
-                    effects.push(Effect::SayAll(Said::Tool { id: call.id.clone(), name: call.name.clone() }));
-                    effects.push(Effect::RunTool {
-                        turn: id,
-                        step: turn.step,
-                        call: call.clone(),
-                        by: turn.by.clone(),
-                        cancelled: turn.cut_off.is_some(),
-                    });
-                }
-                turn.phase = Phase::Tools { running, kept: 0 };
-            }
+            Phase::Keeping(_) => turn.run_tools(effects),
             Phase::Tools { running, kept } => {
                 *kept = kept.saturating_sub(1);
                 if running.is_empty() && *kept == 0 {
                     turn.phase = Phase::Calling;
+                    effects
+                        .extend(turn.allowance.last_word().map(|word| Effect::SayAll(Said::Note(word.note().into()))));
                     self.unpark(effects);
                     self.call_or_end(effects);
                 }
@@ -298,10 +291,7 @@ impl State {
         if let Some(cut_off) = turn.cut_off {
             return self.close(None, Err(cut_off.in_the_middle()), effects);
         }
-        if turn.asked >= MAX_STEPS {
-            let failure =
-                Failure::new(ErrorKind::Interrupted, format!("the turn has called its model {MAX_STEPS} times"))
-                    .hint("send a message to let it go on");
+        if let Some(failure) = turn.halted() {
             return self.close(None, Err(failure), effects);
         }
         turn.step += 1;
@@ -319,6 +309,7 @@ impl State {
             opened: turn.opened,
             wish: links::wish(context, turn.wish),
             tight: turn.tight,
+            last_word: turn.allowance.last_word(),
         })));
         // What comes of a compaction is looked at in this call only; the next may be long for another reason.
         turn.wish = Wish::IfLong;
@@ -344,7 +335,6 @@ impl State {
     ) {
         let current = |turn: &&mut Turn| turn.id == id && turn.step == step && matches!(turn.phase, Phase::Calling);
         let Some(turn) = self.turn.as_mut().filter(current) else { return };
-        turn.asked += 1;
         match result {
             Ok(answer) => {
                 add(&mut turn.usage, &answer.usage);
@@ -352,6 +342,7 @@ impl State {
                     effects.push(Effect::SayAll(Said::Note(note)));
                 }
                 turn.calls.extend(answer.calls.iter().cloned());
+                turn.allowance.unheeded = turn.allowance.last_word().is_some();
                 match answer.message {
                     Some(message) if !answer.calls.is_empty() => {
                         turn.phase = Phase::Keeping(answer.calls);
@@ -372,28 +363,6 @@ impl State {
                 self.close(stopped.partial.map(|message| (message, moment)), Err(failure), effects);
             }
         }
-    }
-
-    /// A tool has ended.
-    pub(super) fn tool_ended(
-        &mut self,
-        (id, step): (Uuid, u32),
-        moment: Moment,
-        call: &str,
-        result: Stored,
-        is_error: bool,
-        effects: &mut Vec<Effect>,
-    ) {
-        let current = |turn: &&mut Turn| turn.id == id && turn.step == step;
-        let Some(turn) = self.turn.as_mut().filter(current) else { return };
-        let Phase::Tools { running, kept } = &mut turn.phase else { return };
-        let Some(at) = running.iter().position(|running| running.id == call) else { return };
-        let ended = running.remove(at);
-        *kept += 1;
-        let data = json!({"turn_id": id, "id": ended.id, "name": ended.name, "is_error": is_error});
-        effects.push(Effect::Tell(EventType::ToolFinished, data));
-        effects.push(Effect::SayAll(Said::Result { id: ended.id, name: ended.name, is_error }));
-        self.keep_on(result, moment, None, effects);
     }
 
     /// Ends the turn that runs, or one that waits.

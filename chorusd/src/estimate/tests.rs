@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use chorus_proto::{NewMessage, Role, ToolCall};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -58,8 +60,9 @@ fn calls_images_and_other_files_count() {
 #[test]
 fn a_request_is_the_sum_of_its_parts() {
     let tool = ToolSpec { name: "view".into(), description: "Looks.".into(), parameters: json!({"type": "object"}) };
+    let tool = Arc::new(tool);
     let hello = message(json!({"role": "user", "content": "Hello there."}));
-    let asked = |messages: Vec<Message>, system: Vec<String>, tools: Vec<ToolSpec>| {
+    let asked = |messages: Vec<Message>, system: Vec<String>, tools: Vec<Arc<ToolSpec>>| {
         request(&Request { messages, system, tools, ..Request::default() })
     };
     let one = asked(vec![hello.clone()], Vec::new(), Vec::new());

@@ -1,5 +1,7 @@
 //! What a model is asked.
 
+use std::sync::Arc;
+
 use chorus_proto::Message;
 use serde_json::Value;
 
@@ -14,7 +16,9 @@ pub struct Request {
     pub stable: usize,
     /// The messages, too, are those that later calls begin with.
     pub goes_on: bool,
-    pub tools: Vec<ToolSpec>,
+    pub tools: Vec<Arc<ToolSpec>>,
+    /// It is to answer without calling any. They are shown all the same: some providers refuse calls of unknown tools in what was said.
+    pub no_calls: bool,
     /// The longest answer, in tokens.
     pub max_tokens: u32,
 }

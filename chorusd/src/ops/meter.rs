@@ -10,7 +10,6 @@ use super::{Ops, blocking};
 use crate::agent::directory::Entry;
 use crate::agent::meter;
 use crate::agent::prompt::{estimated, fits};
-use crate::estimate;
 use crate::failure::Result;
 use crate::tools;
 
@@ -40,7 +39,7 @@ pub async fn read(ops: &Ops, entries: &[Arc<Entry>]) -> Result<HashMap<Uuid, Met
     let (mut models, mut meters) = (HashMap::new(), HashMap::new());
     for (fixed, shown, facts) in measured.await? {
         let Some(name) = &facts.model else { continue };
-        let tools = estimate::tools(&tools::specs(facts.rules()));
+        let tools = tools::tokens(facts.rules());
         if !models.contains_key(name) {
             models.insert(name.clone(), look_up(ops, name).await?);
         }

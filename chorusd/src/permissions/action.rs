@@ -5,6 +5,35 @@ use std::fmt;
 /// What the action of a command of `bash` begins with.
 pub const BASH: &str = "tool:bash:";
 
+/// Each tool, and what every action of it begins with.
+pub const TOOLS: [(&str, &str); 22] = [
+    ("create_file", "tool:create_file:"),
+    ("append_file", "tool:append_file:"),
+    ("str_replace", "tool:str_replace:"),
+    ("view", "tool:view:"),
+    ("bash", BASH),
+    ("git_init", "tool:git:init"),
+    ("git_commit", "tool:git:commit"),
+    ("git_branch", "tool:git:branch"),
+    ("git_checkout", "tool:git:checkout"),
+    ("git_diff", "tool:git:diff"),
+    ("git_log", "tool:git:log"),
+    ("git_push", "tool:git:push"),
+    ("git_merge_request", "tool:git:merge_request"),
+    ("self_edit_system_prompt", "tool:self_edit:system_prompt"),
+    ("self_edit_docs", "tool:self_edit:docs:"),
+    ("self_edit_permissions", "tool:self_edit:permissions:"),
+    ("self_edit_model", "tool:self_edit:model:"),
+    ("list_models", "tool:list_models:"),
+    ("list_agents", "tool:list_agents:"),
+    ("search_sessions", "tool:search_sessions:"),
+    ("remember", "tool:remember:"),
+    ("send_to_agent", "tool:send_to_agent:"),
+];
+
+/// What every action begins with.
+pub const ANY: &str = "tool:";
+
 /// What a tool is about to do. `Display` is its action string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action<'a> {

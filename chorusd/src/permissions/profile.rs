@@ -1,9 +1,12 @@
 //! A profile that is ready to judge.
 
+use std::sync::{Arc, OnceLock};
+
 use chorus_proto::methods::permissions::{BashMode, Decision, Part, Rule, Verdict};
 use regex::{RegexBuilder, RegexSet, RegexSetBuilder};
 
 use super::action::BASH;
+use super::offers::Offers;
 use super::shell::{self, Piece};
 use super::spec::{Problem, Spec};
 
@@ -18,12 +21,14 @@ pub struct Profile {
     spec: Spec,
     /// Deny, then ask, then allow: the first that matches is the strictest.
     rules: RegexSet,
+    /// Which tools could be allowed or asked about: found out once.
+    offers: Arc<OnceLock<Offers>>,
 }
 
 impl Default for Profile {
     /// Everything is denied.
     fn default() -> Self {
-        Self { spec: Spec::default(), rules: RegexSet::empty() }
+        Self { spec: Spec::default(), rules: RegexSet::empty(), offers: Arc::default() }
     }
 }
 
@@ -60,7 +65,7 @@ impl Profile {
             .size_limit(SET_SIZE)
             .build()
             .map_err(|e| Problem { place: None, what: format!("has patterns that are too large together: {e}") })?;
-        let profile = Self { spec, rules };
+        let profile = Self { spec, rules, offers: Arc::default() };
         for (index, (action, wanted)) in profile.spec.examples.iter().enumerate() {
             let decision = profile.judge(action).decision;
             if decision != *wanted {
@@ -82,6 +87,12 @@ impl Profile {
     #[must_use]
     pub fn network(&self) -> bool {
         self.spec.network
+    }
+
+    /// Whether it might allow any action of a tool, or ask about it. False is certain; true may be for nothing.
+    #[must_use]
+    pub fn offers(&self, tool: &str) -> bool {
+        self.offers.get_or_init(|| Offers::new(&self.spec, self.rules.patterns())).tool(tool)
     }
 
     /// What this profile says of an action. The strictest match wins: deny, then ask, then allow, else the default. In

@@ -4,28 +4,51 @@
 use std::sync::Arc;
 
 use chorus_proto::ToolCall;
-use chorus_proto::methods::permissions::{Decision, Rule};
+use chorus_proto::methods::permissions::{Decision, Rule, Verdict};
 
 use super::Scene;
 use super::shelf;
-use super::tool::Outcome;
+use super::tool::{Outcome, Prepared};
 use crate::approvals::{Answer, Question};
 use crate::store::catalog::Audit;
 
-/// Carries a call out.
-pub async fn carry_out(call: ToolCall, scene: Arc<Scene>) -> Outcome {
+/// Whether somebody is to be asked about a call, as far as that is known before the calls ahead of it have run.
+#[must_use]
+pub fn asks(call: &ToolCall, scene: &Scene) -> bool {
+    read(call, scene).is_ok_and(|prepared| judge(&prepared.action, scene).decision == Decision::Ask)
+}
+
+/// Whether calls behind one of this tool wait until it is done.
+#[must_use]
+pub fn in_order(tool: &str) -> bool {
+    shelf::find(tool).is_some_and(|tool| tool.in_order)
+}
+
+/// What the agent's profile says of an action.
+fn judge(action: &str, scene: &Scene) -> Verdict {
+    scene.profile.judge(action)
+}
+
+/// A call whose tool there is, and whose arguments fit; else what is wrong, for the model.
+fn read(call: &ToolCall, scene: &Scene) -> Result<Prepared, String> {
     let Some(tool) = shelf::find(&call.name) else {
         let names = shelf::names(&scene.profile).join(", ");
-        return Outcome::error(format!("there is no tool {:?}; there are: {names}", call.name));
+        let there = if names.is_empty() { "there are none for you".into() } else { format!("there are: {names}") };
+        return Err(format!("there is no tool {:?}; {there}", call.name));
     };
     if !call.params.get().trim_start().starts_with('{') {
-        return Outcome::error(format!("the parameters of {} are no JSON object; call it again with one", call.name));
+        return Err(format!("the parameters of {} are no JSON object; call it again with one", call.name));
     }
-    let prepared = match (tool.prepare)(&call.params, &scene) {
+    (tool.prepare)(&call.params, scene)
+}
+
+/// Carries a call out.
+pub async fn carry_out(call: ToolCall, scene: Arc<Scene>) -> Outcome {
+    let prepared = match read(&call, &scene) {
         Ok(prepared) => prepared,
         Err(wrong) => return Outcome::error(wrong),
     };
-    let verdict = scene.profile.judge(&prepared.action);
+    let verdict = judge(&prepared.action, &scene);
     let why = reason(&verdict.rule);
     let row = |decision: &str, rule: &str, user: String| Audit {
         at: scene.world.clock.now(),

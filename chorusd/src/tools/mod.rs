@@ -2,6 +2,7 @@
 //! the turn.
 
 mod carry_out;
+mod files;
 mod kept;
 mod list_models;
 mod outside;
@@ -9,9 +10,10 @@ mod scene;
 mod shelf;
 mod tool;
 
-pub use carry_out::carry_out;
+pub use carry_out::{asks, carry_out, in_order};
+pub use files::{Edit, Locks, Place, Range, Workspace};
 pub use kept::result_of;
 pub use outside::Outside;
 pub use scene::{Scene, World};
-pub use shelf::specs;
+pub use shelf::{specs, tokens};
 pub use tool::Outcome;

@@ -8,7 +8,7 @@ use chorus_proto::methods::send::Said;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::Outside;
+use super::{Locks, Outside};
 use crate::approvals::Approvals;
 use crate::clock::Clock;
 use crate::llm::Models;
@@ -25,6 +25,8 @@ pub struct World {
     pub clock: Clock,
     pub approvals: Approvals,
     pub sandbox: Sandbox,
+    /// Of files that are being written.
+    pub locks: Locks,
     /// Set once everything is there.
     pub outside: OnceLock<Weak<dyn Outside>>,
 }
@@ -70,6 +72,7 @@ impl World {
             clock,
             approvals,
             sandbox: Sandbox::new(program, home),
+            locks: Locks::default(),
             outside: OnceLock::new(),
         })
     }

@@ -36,6 +36,8 @@ pub trait Tool: Send + Sync + 'static {
     const NAME: &'static str;
     /// For the model: what it does, in a sentence or two.
     const DESCRIPTION: &'static str;
+    /// It takes no time worth mentioning, and is done before the calls behind it in the same answer begin.
+    const IN_ORDER: bool = false;
     /// What it is given. Its doc comments are the model's, too.
     type Params: DeserializeOwned + JsonSchema + Send + 'static;
 
@@ -60,13 +62,14 @@ pub struct Prepared {
 #[derive(Clone, Copy)]
 pub struct Descriptor {
     pub name: &'static str,
+    pub in_order: bool,
     pub spec: fn() -> ToolSpec,
     pub prepare: fn(&RawValue, &Scene) -> Result<Prepared, String>,
 }
 
 impl Descriptor {
     pub const fn of<T: Tool>() -> Self {
-        Self { name: T::NAME, spec: spec::<T>, prepare: prepare::<T> }
+        Self { name: T::NAME, in_order: T::IN_ORDER, spec: spec::<T>, prepare: prepare::<T> }
     }
 }
 

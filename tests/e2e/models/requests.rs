@@ -60,9 +60,11 @@ fn conversation() -> Request {
         stable: 2,
         goes_on: true,
         tools: vec![
-            ToolSpec { name: "view".into(), description: "Looks.".into(), parameters: json!({"type": "object"}) },
-            ToolSpec { name: "list_models".into(), description: "Lists.".into(), parameters: Value::Null },
+            ToolSpec { name: "view".into(), description: "Looks.".into(), parameters: json!({"type": "object"}) }
+                .into(),
+            ToolSpec { name: "list_models".into(), description: "Lists.".into(), parameters: Value::Null }.into(),
         ],
+        no_calls: false,
         max_tokens: 1234,
     }
 }

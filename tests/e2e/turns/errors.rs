@@ -144,10 +144,11 @@ fn a_model_that_calls_for_ever_is_stopped() {
     let mut client = rig.client();
     rig.server.anthropic().always(Answer::calls("again", "list_models", &json!({})));
     let (what, _) = told(client.call::<super::Send>(&params("Go.")));
-    assert!(what.contains("50 times"), "{what}");
+    assert!(what.contains("used its 50 calls"), "{what}");
     assert_legal(&client.shown("a"));
+    // Fifty answers that call, and one that was to call no more.
+    assert_eq!(rig.server.requests().len(), 51);
     rig.say("Enough.");
-    assert_eq!(rig.server.requests().len(), 50);
     assert_eq!(send(&mut client, "Stop.").expect("a turn").reply, "Enough.");
 }
 

@@ -12,6 +12,7 @@ mod keys;
 mod queue;
 mod stop;
 mod talk;
+mod tools;
 
 use std::thread::JoinHandle;
 

@@ -2,6 +2,7 @@
 
 mod changes;
 mod links;
+mod tools;
 mod turns;
 
 use core::time::Duration;

@@ -8,19 +8,20 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::{Bench, replied_to, reply, save, stored};
+use crate::agent::allowance::MAX_CALLS;
 use crate::agent::compaction::{Compaction, Derived};
 use crate::agent::effect::{Effect, Mark};
-use crate::agent::event::{Event, Journalled, Reply, Verb};
-use crate::agent::turn::{Answer, MAX_STEPS, Moment, Send, Stopped};
+use crate::agent::event::{Event, Journalled, Reply, ToolEnded, Verb};
+use crate::agent::turn::{Answer, Moment, Send, Stopped};
 use crate::agent::voice::Voice;
 use crate::clock::Ticks;
 use crate::failure::Failure;
 use crate::message::Stored;
 use crate::who::Requester;
 
-const T1: Uuid = Uuid::from_u128(1001);
+pub(super) const T1: Uuid = Uuid::from_u128(1001);
 const T2: Uuid = Uuid::from_u128(1002);
-const MOMENT: Moment = Moment { now: Timestamp::UNIX_EPOCH, ticks: Ticks(5) };
+pub(super) const MOMENT: Moment = Moment { now: Timestamp::UNIX_EPOCH, ticks: Ticks(5) };
 
 fn call(id: &str) -> ToolCall {
     ToolCall { id: id.into(), name: "list_models".into(), params: RawValue::from_string("{}".into()).unwrap() }
@@ -30,7 +31,7 @@ fn said(text: &str, calls: &[&str]) -> Event {
     said_in(T1, 1, text, calls)
 }
 
-fn said_in(turn: Uuid, step: u32, text: &str, calls: &[&str]) -> Event {
+pub(super) fn said_in(turn: Uuid, step: u32, text: &str, calls: &[&str]) -> Event {
     let calls: Vec<ToolCall> = calls.iter().map(|id| call(id)).collect();
     let message = Message {
         tool_calls: calls.clone(),
@@ -53,29 +54,33 @@ fn result(id: &str) -> Event {
 }
 
 fn result_in(step: u32, id: &str) -> Event {
+    ended(step, id, false, None)
+}
+
+pub(super) fn ended(step: u32, id: &str, is_error: bool, stop: Option<Failure>) -> Event {
     let message = NewMessage { tool_call_id: Some(id.into()), ..NewMessage::text(Role::ToolResult, id) };
     let message = message.complete(|| id.to_owned(), Timestamp::UNIX_EPOCH);
     let result = Stored::new(&message).unwrap();
-    Event::ToolEnded { of: (T1, step), moment: MOMENT, call: id.into(), result, is_error: false }
+    Event::ToolEnded(Box::new(ToolEnded { of: (T1, step), moment: MOMENT, call: id.into(), result, is_error, stop }))
 }
 
-fn kept() -> Event {
+pub(super) fn kept() -> Event {
     Event::Appended(Ok(Journalled::Now(AppendResult { appended: 1, messages: 1 })))
 }
 
-fn closed(turn: Uuid) -> Event {
+pub(super) fn closed(turn: Uuid) -> Event {
     Event::TurnClosed { turn, moment: MOMENT, result: Ok(()) }
 }
 
 impl Bench {
-    fn send(&mut self, turn: Uuid, key: Option<&str>) -> Vec<Effect> {
+    pub(super) fn send(&mut self, turn: Uuid, key: Option<&str>) -> Vec<Effect> {
         let message = stored(Role::User, "go");
         let send = Send { turn, message, key: key.map(str::to_owned), voice: Voice::default(), by: Requester::Owner };
         self.ask(Verb::Send(Box::new(send)))
     }
 
     /// A turn whose model is asked.
-    fn asking() -> Self {
+    pub(super) fn asking() -> Self {
         let mut bench = Self::new();
         bench.send(T1, None);
         assert!(names(&bench.handle(kept())).contains(&"call"));
@@ -84,24 +89,26 @@ impl Bench {
 }
 
 /// The effects that matter here, in short.
-fn names(effects: &[Effect]) -> Vec<&'static str> {
+pub(super) fn names(effects: &[Effect]) -> Vec<&'static str> {
     let name = |effect: &Effect| match effect {
-        Effect::CallModel(_) => Some("call"),
-        Effect::RunTool { cancelled: false, .. } => Some("tool"),
-        Effect::RunTool { .. } => Some("no tool"),
-        Effect::StopTurn(_) => Some("stop"),
-        Effect::CloseTurn { .. } => Some("close"),
-        Effect::Append(append) => Some(match append.mark {
+        Effect::CallModel(asked) => vec![if asked.last_word.is_some() { "last call" } else { "call" }],
+        Effect::RunTools(run) => {
+            let name = |refused| if refused { "no tool" } else { "tool" };
+            run.calls.iter().map(|call| name(run.cancelled || call.refused.is_some())).collect()
+        }
+        Effect::StopTurn(_) => vec!["stop"],
+        Effect::CloseTurn { .. } => vec!["close"],
+        Effect::Append(append) => vec![match append.mark {
             Some(Mark::Open { .. }) => "open",
             Some(Mark::Close { .. }) => "last",
             None => "append",
-        }),
-        Effect::Reply(_, Ok(_)) => Some("ok"),
-        Effect::Reply(_, Err(_)) => Some("error"),
-        Effect::Write(_) => Some("write"),
-        _ => None,
+        }],
+        Effect::Reply(_, Ok(_)) => vec!["ok"],
+        Effect::Reply(_, Err(_)) => vec!["error"],
+        Effect::Write(_) => vec!["write"],
+        _ => Vec::new(),
     };
-    effects.iter().filter_map(name).collect()
+    effects.iter().flat_map(name).collect()
 }
 
 #[test]
@@ -278,7 +285,7 @@ fn what_belongs_to_a_turn_that_is_over_changes_nothing_in_the_next() {
 }
 
 /// The one failure among the effects.
-fn failed(effects: &[Effect]) -> Failure {
+pub(super) fn failed(effects: &[Effect]) -> Failure {
     let failure = |effect: &Effect| match effect {
         Effect::Reply(_, Err(failure)) => Some(failure.clone()),
         _ => None,
@@ -338,7 +345,7 @@ fn a_turn_that_ends_beside_a_pin_sets_the_timer_too() {
 #[test]
 fn a_compaction_is_no_call_of_the_model() {
     let mut bench = Bench::asking();
-    for n in 1..=MAX_STEPS {
+    for n in 1..=MAX_CALLS {
         let step = 2 * n - 1;
         let compaction = Box::new(Compaction { upto: 0, derived: Derived::default(), receipt: Receipt::default() });
         bench.handle(Event::Compacted { of: (T1, step), moment: MOMENT, compaction });
@@ -346,7 +353,7 @@ fn a_compaction_is_no_call_of_the_model() {
         bench.handle(said_in(T1, step + 1, "look", &["a"]));
         bench.handle(kept());
         bench.handle(result_in(step + 1, "a"));
-        let next = if n == MAX_STEPS { "close" } else { "call" };
+        let next = if n == MAX_CALLS { "last call" } else { "call" };
         assert_eq!(names(&bench.handle(kept())), [next], "after call {n}");
     }
 }
@@ -383,7 +390,9 @@ fn counts_that_no_provider_can_mean_are_added_all_the_same() {
         bench.handle(Event::Called { of: (T1, step), moment: MOMENT, result: Box::new(Ok(answer)) });
         bench.handle(kept());
         let result = stored(Role::ToolResult, "result");
-        bench.handle(Event::ToolEnded { of: (T1, step), moment: MOMENT, call: "a".into(), result, is_error: false });
+        let (call, of) = ("a".into(), (T1, step));
+        let ended = ToolEnded { of, moment: MOMENT, call, result, is_error: false, stop: None };
+        bench.handle(Event::ToolEnded(Box::new(ended)));
         bench.handle(kept());
     }
     bench.handle(said_in(T1, 3, "done", &[]));

@@ -21,6 +21,8 @@ struct Body<'a> {
     system: Vec<Block<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<Value>,
     messages: Vec<Turn<'a>>,
 }
 
@@ -85,7 +87,7 @@ struct Kept<'a> {
 /// # Errors
 /// What serde_json says; nothing of what is in a record does that.
 pub fn body(provider: &str, model: &str, request: &Request) -> serde_json::Result<Vec<u8>> {
-    let mut tools: Vec<_> = request.tools.iter().map(tool).collect();
+    let mut tools: Vec<_> = request.tools.iter().map(|spec| tool(spec)).collect();
     if let Some(last) = tools.last_mut() {
         last.cache_control = mark();
     }
@@ -120,7 +122,9 @@ pub fn body(provider: &str, model: &str, request: &Request) -> serde_json::Resul
         // The end of what is said, where the next call finds it, and the end of what the call before this one said.
         messages.iter_mut().rev().filter(|turn| turn.role == "user").take(2).for_each(mark_end);
     }
-    serde_json::to_vec(&Body { model, max_tokens: request.max_tokens, stream: true, system, tools, messages })
+    let tool_choice = (request.no_calls && !tools.is_empty()).then(|| json!({"type": "none"}));
+    let max_tokens = request.max_tokens;
+    serde_json::to_vec(&Body { model, max_tokens, stream: true, system, tools, tool_choice, messages })
 }
 
 /// What comes before it is kept by the provider for the calls that begin with the same. A request may have four.

@@ -21,6 +21,8 @@ struct Body<'a> {
     messages: Vec<Turn<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<&'static str>,
     stream: bool,
     stream_options: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,7 +94,8 @@ pub fn body(provider: &Provider, model: &str, request: &Request) -> serde_json::
     serde_json::to_vec(&Body {
         model,
         messages,
-        tools: request.tools.iter().map(tool).collect(),
+        tools: request.tools.iter().map(|spec| tool(spec)).collect(),
+        tool_choice: (request.no_calls && !request.tools.is_empty()).then_some("none"),
         stream: true,
         stream_options: json!({"include_usage": true}),
         max_tokens: (!newer).then_some(request.max_tokens),

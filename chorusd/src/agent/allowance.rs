@@ -1,0 +1,124 @@
+//! How many tools a turn may call, and when it is to answer without them.
+
+/// Calls of tools in one turn.
+pub const MAX_CALLS: u32 = 50;
+
+/// Calls that fail one after the other before the model is to answer.
+pub const MAX_FAILURES: u32 = 5;
+
+/// What is answered to calls beyond [`MAX_CALLS`].
+const SPENT: &str = "the turn has used its 50 calls; answer now";
+
+/// Why a model is to answer without tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastWord {
+    /// It has called as many as it may.
+    Spent,
+    /// What it tries goes wrong again and again.
+    Failing,
+}
+
+/// What a turn has called so far.
+#[derive(Debug, Default)]
+pub(super) struct Allowance {
+    used: u32,
+    /// Since one last went well.
+    failures: u32,
+    /// The model was to answer, and went on calling.
+    pub unheeded: bool,
+}
+
+impl Allowance {
+    /// One more call; why it is not carried out, for the model.
+    pub fn take(&mut self) -> Option<&'static str> {
+        match self.last_word() {
+            Some(LastWord::Failing) => return Some(LastWord::Failing.to_model()),
+            Some(LastWord::Spent) => return Some(SPENT),
+            None => self.used += 1,
+        }
+        None
+    }
+
+    /// One that was carried out has ended.
+    pub fn ended(&mut self, is_error: bool) {
+        // Calls beside each other that fail after the word was said change nothing of it.
+        let said = self.last_word().is_some();
+        self.failures = if is_error || said { self.failures + u32::from(is_error) } else { 0 };
+    }
+
+    /// Whether the model is to answer next, and why.
+    pub fn last_word(&self) -> Option<LastWord> {
+        match self {
+            _ if self.failures >= MAX_FAILURES => Some(LastWord::Failing),
+            _ if self.used >= MAX_CALLS => Some(LastWord::Spent),
+            _ => None,
+        }
+    }
+}
+
+impl LastWord {
+    /// What the model is told.
+    #[must_use]
+    pub fn to_model(self) -> &'static str {
+        match self {
+            Self::Spent => {
+                "The turn has used its 50 calls of tools, and no more are carried out. Answer now: say what is done and what is left."
+            }
+            Self::Failing => {
+                "5 calls of tools in a row have failed, and no more are carried out in this turn. Answer now: say what you tried, \
+                 what went wrong and what you need."
+            }
+        }
+    }
+
+    /// What the person is told.
+    pub(super) fn note(self) -> &'static str {
+        match self {
+            Self::Spent => "the turn has used its 50 calls of tools: the model is asked to answer",
+            Self::Failing => "5 calls of tools in a row have failed: the model is asked to answer",
+        }
+    }
+
+    /// Why the turn ends, where it did not.
+    pub(super) fn unheeded(self) -> &'static str {
+        match self {
+            Self::Spent => "the turn has used its 50 calls of tools, and its model goes on calling",
+            Self::Failing => "5 calls of tools in a row have failed, and the model goes on calling",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_has_fifty_calls() {
+        let mut allowance = Allowance::default();
+        for _ in 0..MAX_CALLS {
+            assert_eq!(allowance.last_word(), None);
+            assert_eq!(allowance.take(), None);
+            allowance.ended(false);
+        }
+        assert_eq!((allowance.take(), allowance.last_word()), (Some(SPENT), Some(LastWord::Spent)));
+        for text in [SPENT, LastWord::Spent.to_model(), LastWord::Spent.note(), LastWord::Spent.unheeded()] {
+            assert!(text.contains(&MAX_CALLS.to_string()));
+        }
+        for text in [LastWord::Failing.to_model(), LastWord::Failing.note(), LastWord::Failing.unheeded()] {
+            assert!(text.starts_with(&MAX_FAILURES.to_string()));
+        }
+    }
+
+    #[test]
+    fn what_goes_well_between_failures_begins_the_count_anew() {
+        let mut allowance = Allowance::default();
+        for is_error in [true, true, true, true, false, true, true, true, true] {
+            allowance.ended(is_error);
+            assert_eq!(allowance.last_word(), None);
+        }
+        allowance.ended(true);
+        assert_eq!(allowance.last_word(), Some(LastWord::Failing));
+        allowance.ended(false);
+        assert_eq!(allowance.last_word(), Some(LastWord::Failing), "it was said");
+    }
+}

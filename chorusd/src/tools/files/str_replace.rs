@@ -1,0 +1,130 @@
+//! `str_replace`: a piece of a file for another.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use memchr::memmem;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Edit, Locks, Place, Target, Workspace, action, lines, on_files};
+use crate::tools::Scene;
+use crate::tools::tool::{Outcome, Tool};
+
+/// Lines around a change that are shown, and how many of it.
+const AROUND: u64 = 3;
+const SHOWN: u64 = 30;
+/// Places that are named.
+const NAMED: usize = 20;
+
+pub struct StrReplace;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Path in the workspace, for example `src/main.rs`.
+    path: Target,
+    /// What is to go: exactly as it stands in the file, blanks and newlines included, and found there once.
+    old_str: String,
+    /// What takes its place; nothing deletes it.
+    new_str: String,
+}
+
+impl Tool for StrReplace {
+    const NAME: &'static str = "str_replace";
+    const DESCRIPTION: &'static str = "Replaces a piece of a file in the workspace by another. The piece must be found exactly once: where it is found more often, take more of what stands around it.";
+    const IN_ORDER: bool = true;
+    type Params = Params;
+
+    fn action(params: &Params, scene: &Scene) -> Result<String, String> {
+        action(Self::NAME, &params.path, scene)
+    }
+
+    async fn run(Params { path, old_str, new_str }: Params, scene: Arc<Scene>) -> Outcome {
+        on_files(path, scene, move |workspace, place, locks| workspace.replace(place, (&old_str, &new_str), locks))
+            .await
+    }
+}
+
+impl Workspace {
+    /// Replaces the one place where `old` stands; returns what is told of it. Blocks.
+    ///
+    /// # Errors
+    /// Why nothing was written.
+    pub fn replace(&self, place: &Place, (old, new): (&str, &str), locks: &Locks) -> Result<String, String> {
+        if old.is_empty() {
+            return Err("old_str is empty; create_file writes a whole file, append_file adds to one".into());
+        }
+        if old == new {
+            return Err("old_str and new_str are the same; nothing was changed".into());
+        }
+        // Looked for first: folders are not made for what is not there.
+        self.find(place)?;
+        Edit { workspace: self, place, locks }.run(true, |file| {
+            let Some(file) = file else { return Err(format!("there is no {place}")) };
+            let text = &file.bytes;
+            let found: Vec<usize> = memmem::find_iter(text, old).take(NAMED + 1).collect();
+            match found[..] {
+                [] => Err(format!("old_str is not found in {place}{}; nothing was changed", nearly(text, old))),
+                [at] => {
+                    let rest = &text[at + old.len()..];
+                    let bytes = [&text[..at], new.as_bytes(), rest].concat();
+                    let told = shown(place, &bytes, at, new);
+                    Ok((bytes, told))
+                }
+                _ => {
+                    let count = memmem::find_iter(text, old).count();
+                    let named: Vec<_> =
+                        found.iter().take(NAMED).map(|at| lines::number_at(text, *at).to_string()).collect();
+                    let more = if count > NAMED { ", …" } else { "" };
+                    Err(format!(
+                        "old_str is found {count} times in {place}, at lines {}{more}; nothing was changed: take more of what \
+                         stands around the one that is meant",
+                        named.join(", ")
+                    ))
+                }
+            }
+        })
+    }
+}
+
+/// What was replaced, as it is now, with the lines around it.
+fn shown(place: &Place, bytes: &[u8], at: usize, new: &str) -> String {
+    let first = lines::number_at(bytes, at);
+    let last = lines::number_at(bytes, at + new.len());
+    let (from, to) = (first.saturating_sub(AROUND).max(1), (last + AROUND).min(first + SHOWN));
+    let mut text = format!("{place} is changed at line {first}:\n");
+    let all = bytes.split(|byte| *byte == b'\n').zip(1_u64..);
+    let ends = bytes.ends_with(b"\n").then(|| lines::count(bytes));
+    for (line, number) in all.skip_while(|(_, n)| *n < from).take_while(|(_, n)| *n <= to) {
+        // Behind the last newline there is no line.
+        if ends.is_none_or(|ends| number <= ends) {
+            lines::add(&mut text, number, line);
+        }
+    }
+    if last + AROUND > to {
+        let _ = writeln!(text, "[{} more lines are changed]", last.saturating_sub(to));
+    }
+    text
+}
+
+/// Where it would be found if blanks did not matter, to be read after what was not found.
+fn nearly(text: &[u8], old: &str) -> String {
+    if memmem::find(text, b"\r\n").is_some() && !old.contains('\r') {
+        let old = old.replace('\n', "\r\n");
+        if let Some(at) = memmem::find(text, old.as_bytes()) {
+            let line = lines::number_at(text, at);
+            return format!(" as it is: lines of the file end with \\r\\n, and with those it stands at line {line}");
+        }
+    }
+    let bare = |line: &[u8]| line.trim_ascii().to_vec();
+    let wanted: Vec<Vec<u8>> = old.trim_matches('\n').split('\n').map(|line| bare(line.as_bytes())).collect();
+    if wanted.iter().all(Vec::is_empty) {
+        return String::new();
+    }
+    let has: Vec<Vec<u8>> = text.split(|byte| *byte == b'\n').map(bare).collect();
+    match has.windows(wanted.len()).position(|lines| lines == wanted) {
+        Some(at) => format!(" as it is: blanks at the ends of its lines are others at line {}", at + 1),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,181 @@
+//! `view`: a file with numbered lines, or what is in a folder.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, Dir, FileType, readlinkat, statat};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::workspace::Found;
+use super::{Locks, Place, Target, Workspace, action, lines, on_files};
+use crate::tools::Scene;
+use crate::tools::tool::{Outcome, Tool};
+
+/// Of a file that are shown at once: lines, and bytes of them.
+const LINES: u64 = 1000;
+const BYTES: usize = 32 << 10;
+/// Bytes of a file that are read to find its lines.
+const READ: u64 = 64 << 20;
+/// Bytes at its beginning that tell text from anything else.
+const LOOKED_AT: usize = 8 << 10;
+/// Entries of a folder that are shown, and that are looked at.
+const ENTRIES: usize = 500;
+const ALL_ENTRIES: usize = 20_000;
+
+pub struct View;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Path in the workspace, for example `src/main.rs`; `.` is the workspace itself.
+    path: Target,
+    /// The first line to show, from 1; the beginning unless given.
+    start_line: Option<u64>,
+    /// The last line to show; as many as there is room for unless given.
+    end_line: Option<u64>,
+}
+
+/// Which lines of a file are asked for; both ends belong to it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Range {
+    pub start: Option<u64>,
+    pub end: Option<u64>,
+}
+
+impl Tool for View {
+    const NAME: &'static str = "view";
+    const DESCRIPTION: &'static str = "Shows a text file of the workspace with the numbers of its lines, or what is in a folder. A long file comes in parts: say with start_line where to go on.";
+    const IN_ORDER: bool = true;
+    type Params = Params;
+
+    fn action(params: &Params, scene: &Scene) -> Result<String, String> {
+        action(Self::NAME, &params.path, scene)
+    }
+
+    async fn run(Params { path, start_line, end_line }: Params, scene: Arc<Scene>) -> Outcome {
+        let range = Range { start: start_line, end: end_line };
+        on_files(path, scene, move |workspace, place, _: &Locks| workspace.view(place, range)).await
+    }
+}
+
+impl Workspace {
+    /// Lines of a file, or what is in a folder. Blocks.
+    ///
+    /// # Errors
+    /// Why there is nothing to show.
+    pub fn view(&self, place: &Place, range: Range) -> Result<String, String> {
+        match self.find(place)? {
+            Found::Folder(folder) => list(place, folder),
+            Found::File { file, length } => file_lines(place, file, length, range),
+        }
+    }
+}
+
+fn file_lines(place: &Place, file: File, length: u64, range: Range) -> Result<String, String> {
+    let failed = |e: std::io::Error| format!("{place} cannot be read: {e}");
+    let start = range.start.unwrap_or(1);
+    if start == 0 {
+        return Err("lines are counted from 1".into());
+    }
+    let last = range.end.unwrap_or(u64::MAX);
+    if last < start {
+        return Err(format!("end_line {last} comes before start_line {start}"));
+    }
+    let mut reader = BufReader::with_capacity(64 << 10, file.take(READ));
+    let head = reader.fill_buf().map_err(failed)?;
+    if head.is_empty() {
+        return Ok(format!("{place} is empty"));
+    }
+    if memchr::memchr(0, &head[..head.len().min(LOOKED_AT)]).is_some() {
+        return Err(format!("{place} is no text: it has {} and zeros among them", lines::of(length, "byte")));
+    }
+    let (mut text, mut line) = (String::new(), Vec::new());
+    let (mut number, mut shown, mut read, mut plain) = (0, 0_u64, 0_u64, true);
+    let mut full = false;
+    loop {
+        line.clear();
+        let taken = reader.read_until(b'\n', &mut line).map_err(failed)?;
+        if taken == 0 {
+            break;
+        }
+        (number, read) = (number + 1, read + taken as u64);
+        full |= shown >= LINES || text.len() >= BYTES;
+        if (start..=last).contains(&number) && !full {
+            plain &= std::str::from_utf8(&line).is_ok();
+            lines::add(&mut text, number, line.strip_suffix(b"\n").unwrap_or(&line));
+            shown += 1;
+        }
+    }
+    let whole = read < READ;
+    let of = if whole { number.to_string() } else { format!("more than {number}") };
+    if shown == 0 {
+        let more = if whole { "" } else { "; what is further in is shown by commands only" };
+        return Err(format!("{place} has {of} lines; there is no line {start}{more}"));
+    }
+    let end = start + shown - 1;
+    if !plain {
+        text.push_str("[not UTF-8: what is none is shown as \u{fffd}]\n");
+    }
+    if full && end < last.min(number) {
+        let _ = writeln!(text, "[lines {start} to {end} of {of}; go on with start_line {}]", end + 1);
+    } else if start > 1 || end < number || !whole {
+        let _ = writeln!(text, "[lines {start} to {end} of {of}]");
+    }
+    Ok(text)
+}
+
+/// Names of a folder in their order, those of folders with a slash. git's own directory is left out.
+fn list(place: &Place, folder: OwnedFd) -> Result<String, String> {
+    let failed = |e: rustix::io::Errno| format!("{place} cannot be read: {e}");
+    let mut entries: Vec<(Vec<u8>, String)> = Vec::new();
+    let mut more = false;
+    for entry in Dir::read_from(&folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b".." | b".git") {
+            continue;
+        }
+        more = entries.len() >= ALL_ENTRIES;
+        if more {
+            break;
+        }
+        entries.push((name.to_bytes().to_vec(), String::new()));
+    }
+    entries.sort();
+    let count = entries.len();
+    let mut text = match count {
+        0 => return Ok(format!("{place}/ is empty")),
+        _ => format!("{place}/ has {}{}:\n", if more { "more than " } else { "" }, lines::of(count as u64, "name")),
+    };
+    for (name, kind) in entries.iter_mut().take(ENTRIES) {
+        // One that has gone meanwhile is shown by its name alone.
+        if let Ok(status) = statat(&folder, &**name, AtFlags::SYMLINK_NOFOLLOW) {
+            *kind = match FileType::from_raw_mode(status.st_mode) {
+                FileType::Directory => "/".into(),
+                FileType::RegularFile => {
+                    format!("  {}", lines::of(u64::try_from(status.st_size).unwrap_or(0), "byte"))
+                }
+                FileType::Symlink => match readlinkat(&folder, &**name, Vec::new()) {
+                    Ok(target) => format!(" -> {}", plainly(target.to_bytes())),
+                    Err(_) => " (a symbolic link)".into(),
+                },
+                _ => "  (no file)".into(),
+            };
+        }
+        let _ = writeln!(text, "{}{kind}", plainly(name));
+    }
+    if count > ENTRIES {
+        let _ = writeln!(text, "[{} more]", count - ENTRIES);
+    }
+    Ok(text)
+}
+
+/// A name on one line.
+fn plainly(name: &[u8]) -> String {
+    let name = String::from_utf8_lossy(name);
+    if name.chars().any(char::is_control) { format!("{name:?}") } else { name.into_owned() }
+}

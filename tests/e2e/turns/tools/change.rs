@@ -1,0 +1,54 @@
+//! What changes in the middle of a turn holds from the next call on.
+
+use chorus_tests::model_server::Answer;
+use serde_json::{Value, json};
+
+use super::super::{MODELS, Rig};
+use super::{configure, results};
+
+fn names(body: &Value) -> Vec<&str> {
+    let tools = body["tools"].as_array().expect("tools").iter();
+    tools.filter_map(|tool| tool["name"].as_str().or(tool["function"]["name"].as_str())).collect()
+}
+
+#[test]
+fn prompt_permissions_and_notes_of_a_turn_are_those_of_the_moment() {
+    for model in MODELS {
+        let rig = Rig::on(model);
+        let mut client = rig.client();
+        configure(&mut client, "system_prompt", "You are the old one.");
+        let call = Answer::text(["I make it. "]).gate("changed").call(
+            "c1",
+            "create_file",
+            &json!({"path": "x", "content": "y"}),
+        );
+        rig.answer(call);
+        rig.say("It was not allowed.");
+        let turn = rig.send_beside("Make x.");
+        rig.server.reached("changed");
+        configure(&mut client, "system_prompt", "You are the new one.");
+        configure(&mut client, "permissions", "locked");
+        std::fs::write(rig.home.agent("a").join("docs/new.md"), "Fresh ink.").expect("a note");
+        rig.server.open("changed");
+        turn.join().expect("the client").expect("a turn");
+        let told = results(&mut client);
+        assert_eq!(told[0].content, "tool:create_file:x is not allowed: no rule matches it");
+        let requests = rig.server.requests();
+        assert!(requests[0].text.contains("the old one") && names(&requests[0].body).contains(&"create_file"));
+        assert!(requests[1].text.contains("the new one") && requests[1].text.contains("Fresh ink."));
+        assert!(names(&requests[1].body).contains(&"view") && !names(&requests[1].body).contains(&"create_file"));
+    }
+}
+
+#[test]
+fn another_model_answers_from_the_next_call_on() {
+    let rig = Rig::on(MODELS[0]);
+    let mut client = rig.client();
+    rig.answer(Answer::text(["I look. "]).gate("changed").call("c1", "view", &json!({"path": "."})));
+    rig.server.openai().say(["I am another."]);
+    let turn = rig.send_beside("Look.");
+    rig.server.reached("changed");
+    configure(&mut client, "model", MODELS[1]);
+    rig.server.open("changed");
+    assert_eq!(turn.join().expect("the client").expect("a turn").reply, "I am another.");
+}

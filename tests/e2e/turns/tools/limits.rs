@@ -1,0 +1,65 @@
+//! How much a turn may call.
+
+use chorus_proto::EventType;
+use chorus_tests::chat::Chat as _;
+use chorus_tests::model_server::Answer;
+use serde_json::{Value, json};
+
+use super::super::{MODELS, Rig, assert_legal, send};
+use super::results;
+
+/// Whether a request says that no tool may be called; all are shown in any case.
+fn no_calls(body: &Value) -> bool {
+    assert!(!body["tools"].as_array().expect("tools").is_empty());
+    body["tool_choice"] == "none" || body["tool_choice"]["type"] == "none"
+}
+
+#[test]
+fn fifty_calls_of_a_turn_run_and_the_others_are_answered() {
+    for model in MODELS {
+        let rig = Rig::on(model);
+        let mut client = rig.client();
+        let mut many = Answer::empty();
+        for n in 0..200 {
+            many = many.call(&format!("m{n}"), "create_file", &json!({"path": format!("{n}"), "content": "x"}));
+        }
+        rig.answer(many);
+        rig.say("That was a lot.");
+        assert_eq!(send(&mut client, "Make them all.").expect("a turn").reply, "That was a lot.");
+        let told = results(&mut client);
+        let made: Vec<_> = told.iter().filter(|result| !result.is_error).collect();
+        assert_eq!((told.len(), made.len()), (200, 50));
+        let over = "the turn has used its 50 calls; answer now";
+        assert!(told.iter().filter(|result| result.is_error).all(|result| result.content == over));
+        let made = std::fs::read_dir(rig.home.agent("a").join("workspace")).expect("the workspace");
+        assert_eq!(made.filter(|entry| entry.as_ref().is_ok_and(|entry| entry.path().is_file())).count(), 50);
+        let requests = rig.server.requests();
+        assert_eq!(requests.iter().map(|request| no_calls(&request.body)).collect::<Vec<_>>(), [false, true]);
+        assert!(requests[1].text.contains("used its 50 calls of tools"), "{}", requests[1].text);
+        assert_legal(&client.shown("a"));
+        // The next turn has its own.
+        rig.answer(Answer::calls("c", "view", &json!({"path": "0"})));
+        rig.say("An x.");
+        send(&mut client, "And one more.").expect("a turn");
+        assert!(!results(&mut client).pop().expect("a result").is_error);
+    }
+}
+
+#[test]
+fn after_five_failures_in_a_row_the_model_says_what_is_wrong() {
+    for model in MODELS {
+        let rig = Rig::on(model);
+        let mut client = rig.client();
+        for n in 0..5 {
+            rig.answer(Answer::calls(&format!("c{n}"), "view", &json!({"path": format!("no-{n}")})));
+        }
+        rig.say("I cannot find the file.");
+        assert_eq!(send(&mut client, "Look at it.").expect("a turn").reply, "I cannot find the file.");
+        let requests = rig.server.requests();
+        let asked: Vec<bool> = requests.iter().map(|request| no_calls(&request.body)).collect();
+        assert_eq!(asked, [false, false, false, false, false, true]);
+        assert!(requests[5].text.contains("5 calls of tools in a row have failed"));
+        let errors = rig.wait_for(EventType::ToolFinished, 5);
+        assert_eq!(errors[4].data["error"], "there is no no-4");
+    }
+}
