@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use chorus_proto::ToolCall;
-use chorus_proto::methods::permissions::{Decision, Rule};
+use chorus_proto::methods::permissions::{Decision, Rule, Verdict};
 
 use super::Scene;
 use super::shelf;
@@ -25,7 +25,11 @@ pub async fn carry_out(call: ToolCall, scene: Arc<Scene>) -> Outcome {
         Ok(prepared) => prepared,
         Err(wrong) => return Outcome::error(wrong),
     };
-    let verdict = scene.profile.judge(&prepared.action);
+    let mut verdict = scene.profile.judge(&prepared.action);
+    if runs_commands(&prepared.action) {
+        scene.world.sandbox.known().await;
+        ask_where_unconfined(&mut verdict, scene.world.sandbox.missing());
+    }
     let why = reason(&verdict.rule);
     let row = |decision: &str, rule: &str, user: String| Audit {
         at: scene.world.clock.now(),
@@ -70,11 +74,46 @@ pub async fn carry_out(call: ToolCall, scene: Arc<Scene>) -> Outcome {
     (prepared.run)(scene).await
 }
 
+/// Whether carrying an action out runs a command.
+fn runs_commands(action: &str) -> bool {
+    ["tool:bash:", "tool:git:"].iter().any(|prefix| action.starts_with(prefix))
+}
+
+/// Nothing is run without a sandbox unless somebody said so, whatever the profile allows. `missing`: why there is none.
+fn ask_where_unconfined(verdict: &mut Verdict, missing: Option<&str>) {
+    if let (Decision::Allow, Some(missing)) = (verdict.decision, missing) {
+        verdict.decision = Decision::Ask;
+        verdict.rule = Rule::Shell { reason: format!("commands cannot be confined here: {missing}") };
+    }
+}
+
 /// Why, for a person.
 fn reason(rule: &Rule) -> String {
     match rule {
         Rule::Pattern { list, index, pattern } => format!("{}[{index}] {pattern}", list.as_str()),
         Rule::Default => "no rule matches it".into(),
         Rule::Shell { reason } => format!("it is asked about because {reason}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_sandbox_what_is_allowed_is_asked_about_and_what_is_denied_stays_so() {
+        let verdict = |decision| Verdict { decision, rule: Rule::Default, parts: Vec::new() };
+        for (before, missing, after) in [
+            (Decision::Allow, None, Decision::Allow),
+            (Decision::Allow, Some("there is none"), Decision::Ask),
+            (Decision::Ask, Some("there is none"), Decision::Ask),
+            (Decision::Deny, Some("there is none"), Decision::Deny),
+        ] {
+            let mut judged = verdict(before);
+            ask_where_unconfined(&mut judged, missing);
+            assert_eq!(judged.decision, after);
+            assert_eq!(reason(&judged.rule).contains("there is none"), before != after);
+        }
+        assert!(runs_commands("tool:bash:ls") && runs_commands("tool:git:init") && !runs_commands("tool:view:x"));
     }
 }
