@@ -32,6 +32,11 @@ struct Args {
 
 /// Runs the daemon until it is stopped.
 pub fn main() -> ExitCode {
+    // Not in the help: the daemon runs its own program inside the sandbox of a command.
+    #[cfg(target_os = "linux")]
+    if let Some(ended) = crate::sandbox::inside::stage(std::env::args_os().skip(1)) {
+        return ended;
+    }
     let args = Args::parse();
     match run(&args) {
         Ok(()) => ExitCode::SUCCESS,

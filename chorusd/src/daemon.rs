@@ -1,5 +1,6 @@
 //! The composition root: the one file that names every part, and the order of start and stop.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -60,7 +61,7 @@ pub fn run(places: &Places, detached: bool) -> Result<()> {
     let log = log::start(&places.home, config.log_level, !detached)?;
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
-        let daemon = Daemon::start(places, config, Clock::system()).await?;
+        let daemon = Daemon::start(places, config, Clock::system(), &own_program()?).await?;
         let listener = match passed {
             Some(passed) => passed.listen(expected)?,
             None => socket::listen(&places.socket)?,
@@ -83,17 +84,18 @@ pub fn run(places: &Places, detached: bool) -> Result<()> {
 }
 
 /// Runs a daemon inside a program that has a clock for it and says when it stops. What belongs to the whole process is
-/// left as it is: signals, umask, log, the environment. `ready` is called when connections are taken.
+/// left as it is: signals, umask, log, the environment. `program` is a `chorusd`, which runs again inside sandboxes; `ready`
+/// is called when connections are taken.
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_with(places: &Places, clock: Clock, stops: Stops, ready: impl FnOnce()) -> Result<()> {
+pub fn run_with(places: &Places, program: &Path, clock: Clock, stops: Stops, ready: impl FnOnce()) -> Result<()> {
     let config = config::load(&places.config, |_| None)?;
     home::prepare(&places.home)?;
     let _lock = InstanceLock::take(&places.home)?;
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
-        let daemon = Daemon::start(places, config, clock).await?;
+        let daemon = Daemon::start(places, config, clock, program).await?;
         daemon.serve(socket::listen(&places.socket)?, stops, ready).await
     });
     runtime.shutdown_background();
@@ -115,7 +117,7 @@ pub fn rebuild(places: &Places) -> Result<DoctorResult> {
     }
     let runtime = runtime()?;
     let mut found = runtime.block_on(async {
-        let ops = Daemon::start(places, config, Clock::system()).await?.ops;
+        let ops = Daemon::start(places, config, Clock::system(), &own_program()?).await?.ops;
         let found = ops::doctor::doctor(&ops, DoctorParams { rebuild: true }).await;
         ops.store.close().await?;
         found
@@ -129,6 +131,10 @@ pub fn rebuild(places: &Places) -> Result<DoctorResult> {
 fn configure(places: &Places) -> Result<Config> {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     config::load(&places.config, |name| std::env::var_os(name))
+}
+
+fn own_program() -> Result<PathBuf> {
+    std::env::current_exe().map_err(|e| Failure::io("cannot tell which program this is", &e))
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime> {
@@ -150,7 +156,7 @@ struct Daemon {
 
 impl Daemon {
     /// Opens the store and recovers what was live.
-    async fn start(places: &Places, config: Config, clock: Clock) -> Result<Self> {
+    async fn start(places: &Places, config: Config, clock: Clock, program: &Path) -> Result<Self> {
         let started = Instant::now();
         let (fatal, why) = (CancellationToken::new(), Arc::new(OnceLock::new()));
         let on_fatal: crate::store::OnFatal = {
@@ -167,9 +173,9 @@ impl Daemon {
         let (live, home) = (heads.len(), places.home.clone());
         let models = Arc::new(Models::new(&config, &home, clock.clone()));
         let usage = Arc::new(Usage::new(store.clone(), clock.clone(), TimeZone::system()));
-        let program = std::env::current_exe().map_err(|e| Failure::io("cannot tell which program this is", &e))?;
-        let places_of = (&*program, &*home);
+        let places_of = (program, &*home);
         let world = World::new(store.clone(), models.clone(), clock.clone(), config.approval_timeout, places_of);
+        world.sandbox.hide(out_of_reach(places, &config));
         let sessions_lock = Arc::<tokio::sync::RwLock<()>>::default();
         let summaries = Summaries::new(
             store.clone(),
@@ -256,6 +262,14 @@ impl Daemon {
         self.tasks.spawn(async move { registry.close_turns().await });
         let models = self.ops.models.clone();
         self.tasks.spawn(async move { models.discover().await });
+        let world = self.ops.registry.world.clone();
+        self.tasks.spawn(async move {
+            let level = world.sandbox.known().await;
+            for missing in &level.missing {
+                tracing::warn!("commands of agents: {}", missing.what);
+            }
+            tracing::info!("commands of agents are confined by {level}");
+        });
         tokio::select! {
             Some(signal) = stops.recv() => tracing::info!(signal, "stopping"),
             () = self.ops.stop.cancelled() => tracing::info!("stopping on request"),
@@ -294,6 +308,12 @@ impl Daemon {
     fn failure(&self) -> Failure {
         self.why.get().cloned().unwrap_or_else(|| Failure::internal("storage failed"))
     }
+}
+
+/// What commands do not see wherever it lies: the socket, the configuration, files with keys.
+fn out_of_reach(places: &Places, config: &Config) -> Vec<PathBuf> {
+    let keys = config.providers.values().filter_map(|provider| provider.key.file()).map(Path::to_owned);
+    [places.socket.clone(), places.config.clone()].into_iter().chain(keys).collect()
 }
 
 /// Fills the directory from the catalog.

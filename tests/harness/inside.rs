@@ -42,8 +42,9 @@ impl Inside {
         let (stop, stops) = mpsc::channel(2);
         let (say, ready) = blocking::sync_channel(1);
         let clock = hands.clock();
+        let program = PathBuf::from(home.bins.chorusd);
         let thread = std::thread::spawn(move || {
-            daemon::run_with(&places, clock, stops, || {
+            daemon::run_with(&places, &program, clock, stops, || {
                 _ = say.send(());
             })
         });

@@ -1,7 +1,7 @@
 //! `chorusctl status`. It is asked often, by people and by prompts of shells: no local time is shown here, because
 //! reading the time zone would take longer than everything else.
 
-use chorus_proto::methods::daemon::{DaemonInfo, Status, StatusParams, StatusResult};
+use chorus_proto::methods::daemon::{DaemonInfo, SandboxInfo, Status, StatusParams, StatusResult};
 use chorus_proto::{Agent, TodayUsage};
 
 use crate::app::App;
@@ -56,10 +56,29 @@ pub fn line(out: &Out, daemon: &DaemonInfo) -> String {
     )
 }
 
+/// `bubblewrap, Landlock 7, seccomp`, and what is missing.
+fn confined(sandbox: &SandboxInfo) -> String {
+    let mut text = safe::one_line(&sandbox.way);
+    if let Some(version) = sandbox.landlock {
+        text.push_str(&format!(", Landlock {version}"));
+    }
+    if sandbox.seccomp {
+        text.push_str(", seccomp");
+    }
+    for missing in &sandbox.missing {
+        text.push_str("; missing: ");
+        text.push_str(&safe::one_line(missing));
+    }
+    text
+}
+
 fn write(out: &mut Out, status: &StatusResult) -> Result<(), Failure> {
     let first = line(out, &status.daemon);
     writeln!(out, "{first}")?;
     writeln!(out, "home {}", safe::one_line(&status.daemon.home))?;
+    if let Some(sandbox) = &status.daemon.sandbox {
+        writeln!(out, "sandbox {}", confined(sandbox))?;
+    }
     if status.tasks.running + status.tasks.finished > 0 {
         writeln!(out, "tasks {} running, {} finished", status.tasks.running, status.tasks.finished)?;
     }

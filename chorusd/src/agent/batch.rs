@@ -47,9 +47,12 @@ impl Batch {
     /// Begins one call after the other. What takes no time is waited for, so that calls behind it find what it did; everything is
     /// where one of them is asked about: people answer one question at a time, and see what came of the calls before.
     async fn carry_out(self, calls: Vec<(Planned, oneshot::Sender<Outcome>)>) {
-        let asks = self.scene().is_some_and(|scene| {
-            calls.iter().any(|(planned, _)| planned.refused.is_none() && tools::asks(&planned.call, &scene))
-        });
+        let mut asks = false;
+        if let Some(scene) = self.scene() {
+            for (planned, _) in calls.iter().filter(|(planned, _)| planned.refused.is_none()) {
+                asks = asks || tools::asks(&planned.call, &scene).await;
+            }
+        }
         for (planned, tell) in calls {
             let waits = asks || tools::in_order(&planned.call.name);
             let batch = self.clone();

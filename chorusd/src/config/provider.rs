@@ -58,6 +58,17 @@ pub enum Key {
     Credential { name: String, path: Option<PathBuf> },
 }
 
+impl Key {
+    /// The file that it is in.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) | Self::Credential { path: Some(path), .. } => Some(path),
+            _ => None,
+        }
+    }
+}
+
 /// How long a call may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {

@@ -1,15 +1,19 @@
 //! `hello`, `status`, `daemon.stop`.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use chorus_proto::PROTOCOL;
 use chorus_proto::methods::daemon::{
-    DaemonInfo, DiscordInfo, HelloParams, HelloResult, ModelCounts, StatusParams, StatusResult, StopParams, StopResult,
-    TaskCounts,
+    DaemonInfo, DiscordInfo, HelloParams, HelloResult, ModelCounts, SandboxInfo, StatusParams, StatusResult, StopParams,
+    StopResult, TaskCounts,
 };
 
 use super::{Ops, select, view};
 use crate::failure::Result;
+
+/// How long a status waits for what is found out once, right after the start.
+const SOON: Duration = Duration::from_millis(300);
 
 /// This release.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -48,11 +52,23 @@ pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
             protocol: PROTOCOL,
             connections: ops.connections.load(Ordering::Relaxed),
             rss_bytes: rss_bytes(),
+            sandbox: sandbox(ops).await,
         },
         agents: view::agents(ops, &entries).await?,
         tasks: TaskCounts::default(),
         discord: DiscordInfo::default(),
         models: ModelCounts { available: ops.models.count() },
+    })
+}
+
+/// How commands are confined, where that is known or soon will be.
+async fn sandbox(ops: &Ops) -> Option<SandboxInfo> {
+    let level = tokio::time::timeout(SOON, ops.registry.world.sandbox.known()).await.ok()?;
+    Some(SandboxInfo {
+        way: level.way.as_str().into(),
+        landlock: level.landlock,
+        seccomp: level.seccomp,
+        missing: level.missing.iter().map(|missing| missing.what.clone()).collect(),
     })
 }
 

@@ -2,10 +2,21 @@
 
 use std::io;
 use std::process::Stdio;
+use std::time::Duration;
 
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
+use super::output::Output;
 use super::{Exit, Job, Sandbox};
+
+/// How long a command that is asked to end may take for it.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long what is still in the pipe is read for once the command has ended: somebody may hold it open.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+/// Bytes that are read at once.
+const PIECE: usize = 64 << 10;
 
 /// What came of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,19 +34,59 @@ pub struct Ran {
 /// # Errors
 /// A command that cannot be started.
 pub async fn run(sandbox: &Sandbox, job: &Job, cancel: &CancellationToken) -> io::Result<Ran> {
-    let (mut reader, writer) = io::pipe()?;
+    let (reader, writer) = io::pipe()?;
+    sandbox.known().await;
     let mut running = sandbox.start(job, Stdio::from(writer.try_clone()?), Stdio::from(writer))?;
-    let printed = tokio::task::spawn_blocking(move || {
-        let mut printed = Vec::new();
-        io::Read::read_to_end(&mut reader, &mut printed).map(|_| printed)
-    });
-    let (exit, cancelled) = tokio::select! {
-        exit = running.wait() => (exit?, false),
-        () = cancel.cancelled() => {
-            running.end(std::time::Duration::from_secs(2)).await;
-            (running.wait().await?, true)
+    let mut reader = pipe::Receiver::from_owned_fd(reader.into())?;
+    let mut output = Output::default();
+    let mut piece = vec![0; PIECE];
+    let limit = job.confinement.limits.time;
+    let up = async {
+        match limit {
+            Some(limit) => tokio::time::sleep(limit).await,
+            None => std::future::pending().await,
         }
     };
-    let printed = printed.await.map_err(io::Error::other)??;
-    Ok(Ran { exit, output: String::from_utf8_lossy(&printed).into_owned(), cancelled })
+    tokio::pin!(up);
+    let (mut timed_out, mut cancelled, mut open) = (false, false, true);
+    let ended = loop {
+        tokio::select! {
+            ended = running.wait() => break ended,
+            read = reader.read(&mut piece), if open => match read {
+                Ok(0) | Err(_) => open = false,
+                Ok(count) => output.push(&piece[..count]),
+            },
+            () = &mut up => timed_out = true,
+            () = cancel.cancelled() => cancelled = true,
+        }
+        if timed_out || cancelled {
+            {
+                let mut end = std::pin::pin!(running.end(GRACE));
+                loop {
+                    tokio::select! {
+                        () = &mut end => break,
+                        // It may be blocked in printing.
+                        read = reader.read(&mut piece), if open => match read {
+                            Ok(0) | Err(_) => open = false,
+                            Ok(count) => output.push(&piece[..count]),
+                        },
+                    }
+                }
+            }
+            break if timed_out { Ok(Exit::TimedOut) } else { running.wait().await };
+        }
+    };
+    let rest = async {
+        while let Ok(count) = reader.read(&mut piece).await {
+            if count == 0 {
+                break;
+            }
+            output.push(&piece[..count]);
+        }
+    };
+    if open {
+        // A flood that somebody else keeps up ends here, too.
+        let _ = tokio::time::timeout(LAST_WORDS, rest).await;
+    }
+    Ok(Ran { exit: ended?, output: output.finish(), cancelled })
 }

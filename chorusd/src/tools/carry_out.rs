@@ -14,8 +14,11 @@ use crate::store::catalog::Audit;
 
 /// Whether somebody is to be asked about a call, as far as that is known before the calls ahead of it have run.
 #[must_use]
-pub fn asks(call: &ToolCall, scene: &Scene) -> bool {
-    read(call, scene).is_ok_and(|prepared| judge(&prepared.action, scene).decision == Decision::Ask)
+pub async fn asks(call: &ToolCall, scene: &Scene) -> bool {
+    match read(call, scene) {
+        Ok(prepared) => judge(&prepared.action, scene).await.decision == Decision::Ask,
+        Err(_) => false,
+    }
 }
 
 /// Whether calls behind one of this tool wait until it is done.
@@ -24,9 +27,14 @@ pub fn in_order(tool: &str) -> bool {
     shelf::find(tool).is_some_and(|tool| tool.in_order)
 }
 
-/// What the agent's profile says of an action.
-fn judge(action: &str, scene: &Scene) -> Verdict {
-    scene.profile.judge(action)
+/// What the agent's profile says of an action. Without a sandbox no command runs that nobody was asked about.
+async fn judge(action: &str, scene: &Scene) -> Verdict {
+    let mut verdict = scene.profile.judge(action);
+    if runs_commands(action) {
+        scene.world.sandbox.known().await;
+        ask_where_unconfined(&mut verdict, scene.world.sandbox.missing());
+    }
+    verdict
 }
 
 /// A call whose tool there is, and whose arguments fit; else what is wrong, for the model.
@@ -48,7 +56,7 @@ pub async fn carry_out(call: ToolCall, scene: Arc<Scene>) -> Outcome {
         Ok(prepared) => prepared,
         Err(wrong) => return Outcome::error(wrong),
     };
-    let verdict = judge(&prepared.action, &scene);
+    let verdict = judge(&prepared.action, &scene).await;
     let why = reason(&verdict.rule);
     let row = |decision: &str, rule: &str, user: String| Audit {
         at: scene.world.clock.now(),
@@ -93,11 +101,46 @@ pub async fn carry_out(call: ToolCall, scene: Arc<Scene>) -> Outcome {
     (prepared.run)(scene).await
 }
 
+/// Whether carrying an action out runs a command.
+fn runs_commands(action: &str) -> bool {
+    ["tool:bash:", "tool:git:"].iter().any(|prefix| action.starts_with(prefix))
+}
+
+/// Nothing is run without a sandbox unless somebody said so, whatever the profile allows. `missing`: why there is none.
+fn ask_where_unconfined(verdict: &mut Verdict, missing: Option<&str>) {
+    if let (Decision::Allow, Some(missing)) = (verdict.decision, missing) {
+        verdict.decision = Decision::Ask;
+        verdict.rule = Rule::Shell { reason: format!("commands cannot be confined here: {missing}") };
+    }
+}
+
 /// Why, for a person.
 fn reason(rule: &Rule) -> String {
     match rule {
         Rule::Pattern { list, index, pattern } => format!("{}[{index}] {pattern}", list.as_str()),
         Rule::Default => "no rule matches it".into(),
         Rule::Shell { reason } => format!("it is asked about because {reason}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_sandbox_what_is_allowed_is_asked_about_and_what_is_denied_stays_so() {
+        let verdict = |decision| Verdict { decision, rule: Rule::Default, parts: Vec::new() };
+        for (before, missing, after) in [
+            (Decision::Allow, None, Decision::Allow),
+            (Decision::Allow, Some("there is none"), Decision::Ask),
+            (Decision::Ask, Some("there is none"), Decision::Ask),
+            (Decision::Deny, Some("there is none"), Decision::Deny),
+        ] {
+            let mut judged = verdict(before);
+            ask_where_unconfined(&mut judged, missing);
+            assert_eq!(judged.decision, after);
+            assert_eq!(reason(&judged.rule).contains("there is none"), before != after);
+        }
+        assert!(runs_commands("tool:bash:ls") && runs_commands("tool:git:init") && !runs_commands("tool:view:x"));
     }
 }

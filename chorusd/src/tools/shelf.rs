@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use super::bash::Bash;
 use super::files::append_file::AppendFile;
 use super::files::create_file::CreateFile;
 use super::files::str_replace::StrReplace;
@@ -12,11 +13,12 @@ use crate::estimate;
 use crate::llm::ToolSpec;
 use crate::permissions::Profile;
 
-const TOOLS: [Descriptor; 5] = [
+const TOOLS: [Descriptor; 6] = [
     Descriptor::of::<View>(),
     Descriptor::of::<CreateFile>(),
     Descriptor::of::<AppendFile>(),
     Descriptor::of::<StrReplace>(),
+    Descriptor::of::<Bash>(),
     Descriptor::of::<ListModels>(),
 ];
 

@@ -70,6 +70,23 @@ pub struct DaemonInfo {
     pub protocol: u32,
     pub connections: u64,
     pub rss_bytes: u64,
+    /// How commands of agents are confined; absent until it is known, a moment after the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxInfo>,
+}
+
+/// How far commands are confined.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SandboxInfo {
+    /// `bubblewrap`, `namespaces` or `none`. With `none` every command is asked about.
+    pub way: String,
+    /// The version of Landlock's interface; null where the kernel has none.
+    pub landlock: Option<u32>,
+    /// System calls that no build needs are refused.
+    pub seccomp: bool,
+    /// What is not there, in words; empty where nothing is missing.
+    pub missing: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

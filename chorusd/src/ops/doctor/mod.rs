@@ -3,9 +3,9 @@
 mod databases;
 mod files;
 mod home;
-mod landlock;
 mod machine;
 mod models;
+mod sandbox;
 
 use chorus_proto::methods::doctor::{Check, DoctorParams, DoctorResult, Verdict};
 
@@ -30,6 +30,7 @@ pub async fn doctor(ops: &Ops, params: DoctorParams) -> Result<DoctorResult> {
     checks.extend(blocking(move || Ok([home::permissions(&home), home::space(&home), home::socket(&socket)])).await?);
     checks.extend(models::checks(ops).await?);
     checks.extend(blocking(|| Ok(machine::checks())).await?);
+    checks.extend(sandbox::checks(ops.registry.world.sandbox.known().await));
     Ok(DoctorResult { checks, rebuilt })
 }
 

@@ -1,0 +1,43 @@
+//! How far commands of agents are confined, as running one has shown, and what would mend what is missing.
+
+use chorus_proto::methods::doctor::{Check, Verdict};
+
+use super::{check, check_with};
+use crate::sandbox::{Level, Processes, Way};
+
+/// What was reached, then each thing that is not there.
+pub fn checks(level: &Level) -> Vec<Check> {
+    let reached = match level.way {
+        Way::None => None,
+        way => Some(check("sandbox", Verdict::Ok, format!("commands run in one, made by {}", maker(way)))),
+    };
+    let worst = if level.way == Way::None { Verdict::Warn } else { Verdict::Info };
+    let missing = level.missing.iter().enumerate().map(|(place, missing)| {
+        let verdict = if place == 0 { worst } else { Verdict::Info };
+        let text = match (place, level.way) {
+            (0, Way::None) => format!("none, so every command is asked about: {}", missing.what),
+            _ => missing.what.clone(),
+        };
+        match &missing.mend {
+            Some(mend) => check_with("sandbox", verdict, text, mend.clone()),
+            None => check("sandbox", verdict, text),
+        }
+    });
+    let landlock = level.landlock.map_or_else(|| "not there".into(), |abi| format!("ABI {abi}"));
+    let seccomp = if level.seccomp { "system calls are filtered" } else { "not there" };
+    let processes = match level.processes {
+        Processes::Namespace => "bounded for each command",
+        Processes::Rlimit => "bounded by a limit of the user",
+        Processes::Unbounded => "not bounded",
+    };
+    let parts = [("Landlock", landlock), ("seccomp", seccomp.into()), ("processes", processes.into())];
+    let parts = parts.into_iter().map(|(name, text)| check(name, Verdict::Info, text));
+    reached.into_iter().chain(missing).chain(parts).collect()
+}
+
+fn maker(way: Way) -> &'static str {
+    match way {
+        Way::Bubblewrap => "bubblewrap",
+        _ => "chorusd itself",
+    }
+}

@@ -1,0 +1,42 @@
+//! What is seen, as arguments of bubblewrap.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+
+use super::wire::{CONFINE, MARK, Step};
+
+/// Where the daemon's program is inside.
+const PROGRAM: &str = "/.chorus-inside";
+
+/// The arguments, the program and what it is given included.
+///
+/// # Errors
+/// A program that is not there any more.
+pub fn arguments(steps: &[Step], network: bool, program: &Path) -> io::Result<Vec<OsString>> {
+    let mut args: Vec<OsString> = Vec::new();
+    let mut add = |words: &[&dyn AsRef<std::ffi::OsStr>]| {
+        args.extend(words.iter().map(|word| word.as_ref().to_owned()));
+    };
+    add(&[&"--unshare-user", &"--unshare-pid", &"--unshare-ipc", &"--unshare-uts", &"--unshare-cgroup-try"]);
+    if !network {
+        add(&[&"--unshare-net"]);
+    }
+    // What is to bound the processes needs the one power; it is given up before the command starts.
+    add(&[&"--new-session", &"--as-pid-1", &"--cap-drop", &"ALL", &"--cap-add", &"CAP_SYS_ADMIN"]);
+    for step in steps {
+        match step {
+            Step::Bind { from, to, write: false } => add(&[&"--ro-bind", from, to]),
+            Step::Bind { from, to, write: true } => add(&[&"--bind", from, to]),
+            Step::Private { at, size } => add(&[&"--size", &size.to_string(), &"--tmpfs", at]),
+            Step::Link { at, target } => add(&[&"--symlink", target, at]),
+            Step::Hide { at } if at.is_dir() => add(&[&"--size", &"4096", &"--tmpfs", at, &"--remount-ro", at]),
+            Step::Hide { at } => add(&[&"--ro-bind", &"/dev/null", at]),
+            Step::Devices => add(&[&"--dev", &"/dev"]),
+            Step::Processes => add(&[&"--proc", &"/proc"]),
+        }
+    }
+    add(&[&"--ro-bind", &program.canonicalize()?, &PROGRAM, &"--remount-ro", &"/", &"--chdir", &"/"]);
+    add(&[&"--", &PROGRAM, &MARK, &CONFINE]);
+    Ok(args)
+}

@@ -1,0 +1,88 @@
+//! The environment of commands: what is on a list, and nothing else of the daemon's.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+/// Taken over from the daemon where it has them.
+const TAKEN: [&str; 18] = [
+    "PATH",
+    "LANG",
+    "LANGUAGE",
+    "TERM",
+    "TZ",
+    "USER",
+    "LOGNAME",
+    "COLORTERM",
+    "NO_COLOR",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "GOROOT",
+    "JAVA_HOME",
+    "NVM_DIR",
+    "PYENV_ROOT",
+    "PYENV_VERSION",
+    "NIX_PATH",
+];
+
+/// The whole environment: what is taken over of `daemon`, what is set, and `more` above all.
+pub fn clean(
+    daemon: impl Iterator<Item = (OsString, OsString)>,
+    home: &Path,
+    more: &[(OsString, OsString)],
+) -> Vec<(OsString, OsString)> {
+    let taken = |name: &OsStr| name.to_str().is_some_and(|name| TAKEN.contains(&name) || name.starts_with("LC_"));
+    let mut env: Vec<(OsString, OsString)> = Vec::new();
+    let mut set = |name: &OsStr, value: &OsStr| match env.iter_mut().find(|(known, _)| known == name) {
+        Some((_, there)) => value.clone_into(there),
+        None => env.push((name.to_owned(), value.to_owned())),
+    };
+    for (name, value) in [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("LANG", "C.UTF-8"), ("TERM", "dumb")] {
+        set(name.as_ref(), value.as_ref());
+    }
+    for (name, value) in daemon.filter(|(name, _)| taken(name)) {
+        set(&name, &value);
+    }
+    let ours: [(&str, &OsStr); 7] = [
+        ("HOME", home.as_os_str()),
+        ("SHELL", "/bin/bash".as_ref()),
+        ("TMPDIR", "/tmp".as_ref()),
+        // A folder of plain files in the workspace can be a repository that names programs to run.
+        ("GIT_CONFIG_COUNT", "1".as_ref()),
+        ("GIT_CONFIG_KEY_0", "safe.bareRepository".as_ref()),
+        ("GIT_CONFIG_VALUE_0", "explicit".as_ref()),
+        ("GIT_TERMINAL_PROMPT", "0".as_ref()),
+    ];
+    for (name, value) in ours {
+        set(name.as_ref(), value);
+    }
+    for (name, value) in more {
+        set(name, value);
+    }
+    env
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_on_the_list_is_taken_over() {
+        let pair = |(name, value): (&str, &str)| (OsString::from(name), OsString::from(value));
+        let daemon = [
+            ("PATH", "/opt/bin"),
+            ("LC_ALL", "de_DE.UTF-8"),
+            ("ANTHROPIC_API_KEY", "secret"),
+            ("SSH_AUTH_SOCK", "/run/agent"),
+            ("HOME", "/home/mara"),
+            ("GIT_CONFIG_COUNT", "7"),
+        ];
+        let env = clean(daemon.map(pair).into_iter(), Path::new("/inside"), &[pair(("TERM", "xterm"))]);
+        let value = |name: &str| env.iter().find(|(known, _)| known == name).map(|(_, value)| value.to_str().unwrap());
+        assert_eq!(value("PATH"), Some("/opt/bin"));
+        assert_eq!(value("LC_ALL"), Some("de_DE.UTF-8"));
+        assert_eq!((value("HOME"), value("TERM")), (Some("/inside"), Some("xterm")));
+        assert_eq!((value("GIT_CONFIG_COUNT"), value("GIT_CONFIG_VALUE_0")), (Some("1"), Some("explicit")));
+        assert_eq!((value("ANTHROPIC_API_KEY"), value("SSH_AUTH_SOCK")), (None, None));
+    }
+}

@@ -1,0 +1,54 @@
+//! The inner stage: takes away what the command is not to have, then runs it.
+
+use std::process::{Command, Stdio};
+
+use rustix::process::{
+    DumpableBehavior, Signal, getpid, set_child_subreaper, set_dumpable_behavior, set_parent_process_death_signal,
+    setsid,
+};
+
+use super::{failed, landlock, limits, line, powers, reap, seccomp, tree};
+use crate::sandbox::Way;
+use crate::sandbox::wire::{Reached, Report};
+
+/// Confines this process, runs the command, and waits for its end.
+///
+/// # Errors
+/// What could not be taken away, or a command that cannot be started.
+pub fn run() -> Result<(), String> {
+    let spec = line::spec()?;
+    if getpid().is_init() {
+        // Whoever made the namespace has one thread, which lives as long as it does.
+        set_parent_process_death_signal(Some(Signal::KILL)).map_err(failed("cannot end with the outer stage"))?;
+    } else if spec.way == Way::None {
+        set_child_subreaper(Some(getpid())).map_err(failed("cannot keep the command's processes together"))?;
+    } else {
+        return Err("this is no namespace of its own".into());
+    }
+    // Away from the daemon's terminal, where it has one; the leader of a session is away already.
+    let _ = setsid();
+    if spec.way == Way::Namespaces {
+        tree::build(&spec.steps)?;
+        if !spec.network {
+            // Tests of all kinds talk to themselves; without it they fail, and nothing else does.
+            let _ = super::namespaces::loopback_up();
+        }
+    }
+    let bounded = limits::bound_namespace(spec.processes);
+    powers::drop_all().map_err(failed("cannot give up its powers"))?;
+    let processes = limits::set(spec.memory, spec.processes, bounded).map_err(failed("cannot set limits"))?;
+    let landlock = landlock::restrict(&spec.writable).map_err(failed("Landlock"))?;
+    let seccomp = seccomp::filter().map_err(failed("seccomp"))?;
+    // Nobody else's memory and descriptors are read through /proc.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(failed("cannot hide from the command"))?;
+    let [program, args @ ..] = &spec.argv[..] else { return Err("there is no command".into()) };
+    let mut command = Command::new(program);
+    command.args(args).env_clear().envs(spec.env).current_dir(&spec.dir).stdin(Stdio::null());
+    line::say(&Report::Ready(Reached { landlock, seccomp, processes }));
+    let child = std::os::unix::process::CommandExt::process_group(&mut command, 0)
+        .spawn()
+        .map_err(failed(format!("cannot run {}", program.display())))?;
+    let ended = reap::reap(&child)?;
+    line::say(&ended);
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! The first process of a sandbox: it buries what ends, and ends everything when the daemon says so or is gone.
+
+use std::process::Child;
+
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, kill_process_group, wait};
+
+use super::{failed, line};
+use crate::sandbox::wire::{Report, TERMINATE};
+
+/// Waits for the command. Once it has ended no other process of the sandbox is left.
+///
+/// # Errors
+/// Children that cannot be waited for.
+pub fn reap(command: &Child) -> Result<Report, String> {
+    let command = Pid::from_child(command);
+    std::thread::Builder::new()
+        .stack_size(64 << 10)
+        .spawn(move || listen(command))
+        .map_err(failed("cannot listen to the daemon"))?;
+    loop {
+        match rustix::io::retry_on_intr(|| wait(WaitOptions::empty())) {
+            Ok(Some((pid, status))) if pid == command => {
+                if !getpid().is_init() {
+                    end_all(command);
+                }
+                return Ok(match (status.exit_status(), status.terminating_signal()) {
+                    (Some(code), _) => Report::Code(code),
+                    (None, signal) => Report::Signal(signal.unwrap_or_default()),
+                });
+            }
+            Ok(_) => {}
+            Err(e) => return Err(failed("the command cannot be waited for")(e)),
+        }
+    }
+}
+
+fn listen(command: Pid) {
+    loop {
+        match line::word() {
+            Some(TERMINATE) => tell(command, Signal::TERM),
+            Some(_) => {}
+            None => break,
+        }
+    }
+    end_all(command);
+}
+
+/// Tells every process.
+fn tell(command: Pid, signal: Signal) {
+    if getpid().is_init() {
+        // As the group of number 1 is written -1, which is every process that this one may tell: those of its namespace.
+        let _ = kill_process_group(Pid::INIT, signal);
+        return;
+    }
+    let _ = kill_process_group(command, signal);
+    for child in children() {
+        let _ = kill_process(child, signal);
+    }
+}
+
+/// Ends every process.
+fn end_all(command: Pid) {
+    tell(command, Signal::KILL);
+    if getpid().is_init() {
+        return;
+    }
+    // Without a namespace whoever loses its parent becomes a child of this one: until there is none.
+    while children().into_iter().map(|child| kill_process(child, Signal::KILL)).filter(Result::is_ok).count() > 0 {
+        while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
+        std::thread::yield_now();
+    }
+}
+
+/// The children of this process.
+fn children() -> Vec<Pid> {
+    let mut found = Vec::new();
+    for thread in std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
+        let text = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+        found.extend(text.split_ascii_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)));
+    }
+    found
+}

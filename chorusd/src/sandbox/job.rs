@@ -1,0 +1,49 @@
+//! What is to run, and within which bounds.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What a command may reach and use.
+#[derive(Debug, Clone)]
+pub struct Confinement {
+    /// Writable, and the working directory. It is seen under its own path.
+    pub workspace: PathBuf,
+    pub network: bool,
+    pub limits: Limits,
+}
+
+/// How much a command may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// From its start to its end; `None`: none.
+    pub time: Option<Duration>,
+    /// Bytes of memory of each of its processes, and four times what its private directories hold.
+    pub memory: u64,
+    /// Processes and threads at one time.
+    pub processes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { time: Some(Duration::from_secs(120)), memory: 4 << 30, processes: 4096 }
+    }
+}
+
+/// A command that is to run.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// The program, and what it is given.
+    pub argv: Vec<OsString>,
+    /// Added to the clean environment.
+    pub env: Vec<(OsString, OsString)>,
+    pub confinement: Confinement,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    Code(i32),
+    Signal(i32),
+    TimedOut,
+}

@@ -1,0 +1,241 @@
+//! The sandbox of this machine.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::OnceLock;
+
+use tokio::net::UnixStream;
+use tokio::sync::OnceCell;
+
+use super::{Job, Level, Running, Way};
+
+/// The environment variable that leaves only one way to try. For tests; all it can do is take something away.
+pub const ONLY: &str = "CHORUS_SANDBOX";
+
+/// The sandbox of this machine.
+#[derive(Debug)]
+pub struct Sandbox {
+    /// The daemon's own program, which runs again inside.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing runs inside there"))]
+    program: PathBuf,
+    home: PathBuf,
+    /// What else is out of reach, wherever it lies.
+    hidden: OnceLock<Vec<PathBuf>>,
+    level: OnceCell<Level>,
+}
+
+impl Sandbox {
+    /// `program`: the daemon's own. `home` is Chorus's, and out of reach inside. What the machine can do is found out when it
+    /// is asked for first.
+    #[must_use]
+    pub fn new(program: &Path, home: &Path) -> Self {
+        Self {
+            program: program.to_owned(),
+            home: home.to_owned(),
+            hidden: OnceLock::new(),
+            level: OnceCell::new(),
+        }
+    }
+
+    /// Files and directories that are out of reach, wherever they lie; only the first call counts.
+    pub fn hide(&self, paths: Vec<PathBuf>) {
+        let _ = self.hidden.set(paths);
+    }
+
+    /// What is reached here; finds it out at the first call.
+    pub async fn known(&self) -> &Level {
+        self.level.get_or_init(|| self.probe()).await
+    }
+
+    /// What is reached here, where it is known.
+    #[must_use]
+    pub fn level(&self) -> Option<&Level> {
+        self.level.get()
+    }
+
+    /// Why commands cannot be confined here, to be read after "because"; `None`: they can. Before it is known they cannot.
+    #[must_use]
+    pub fn missing(&self) -> Option<&str> {
+        match self.level() {
+            None => Some("it is not known yet whether commands can be confined"),
+            Some(level) if level.way == Way::None => level.missing.first().map(|missing| missing.what.as_str()),
+            Some(_) => None,
+        }
+    }
+
+    /// Starts a command; standard output goes to `output` and standard error to `errors`, standard input is empty.
+    ///
+    /// # Errors
+    /// A command that cannot be started, or before it is known how.
+    pub fn start(&self, job: &Job, output: Stdio, errors: Stdio) -> io::Result<Running> {
+        let level = self.level().ok_or_else(|| io::Error::other("it is not known yet how commands can be confined"))?;
+        self.start_by(level.way, job, output, errors)
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::ffi::OsString;
+    use std::os::fd::OwnedFd;
+
+    use super::{Job, Level, ONLY, OnceLock, Path, PathBuf, Running, Sandbox, Stdio, UnixStream, Way, io};
+    use crate::sandbox::wire::{CONFINE, MARK, NAMESPACES, Reached, Spec};
+    use crate::sandbox::{Confinement, Exit, Limits, bubblewrap, environment, places};
+
+    /// How long finding out may take.
+    const PROBE: std::time::Duration = std::time::Duration::from_secs(10);
+
+    impl Sandbox {
+        /// Runs `true` in each way until one works.
+        pub(super) async fn probe(&self) -> Level {
+            let only = std::env::var(ONLY).ok();
+            let mut failed = Vec::new();
+            for way in [Way::Bubblewrap, Way::Namespaces] {
+                if only.as_ref().is_some_and(|only| only != way.as_str()) {
+                    failed.push((way, format!("{ONLY} is set to another")));
+                    continue;
+                }
+                match self.probe_by(way).await {
+                    Ok(reached) => return Level::new(way, reached, &failed),
+                    Err(why) => failed.push((way, why)),
+                }
+            }
+            match self.probe_by(Way::None).await {
+                Ok(reached) => Level::new(Way::None, reached, &failed),
+                Err(why) => {
+                    failed.push((Way::None, why));
+                    Level::nothing(&failed)
+                }
+            }
+        }
+
+        async fn probe_by(&self, way: Way) -> Result<Reached, String> {
+            let job = Job {
+                argv: vec!["true".into()],
+                env: Vec::new(),
+                confinement: Confinement {
+                    workspace: self.home.clone(),
+                    network: false,
+                    limits: Limits { time: Some(PROBE), ..Limits::default() },
+                },
+            };
+            let (reader, writer) = io::pipe().map_err(|e| e.to_string())?;
+            let errors = Stdio::from(writer);
+            let mut running = self.start_by(way, &job, Stdio::null(), errors).map_err(|e| e.to_string())?;
+            let ended = tokio::time::timeout(PROBE, running.wait()).await;
+            match (ended, running.reached()) {
+                (Ok(Ok(Exit::Code(0))), Some(reached)) => Ok(reached),
+                (Err(_), _) => Err("it takes too long".into()),
+                (Ok(Err(e)), _) => Err(said(reader).unwrap_or_else(|| e.to_string())),
+                (Ok(Ok(exit)), _) => Err(format!("`true` ended with {exit:?}")),
+            }
+        }
+
+        pub(super) fn start_by(&self, way: Way, job: &Job, output: Stdio, errors: Stdio) -> io::Result<Running> {
+            let hidden = self.hidden.get().map_or(&[][..], Vec::as_slice);
+            let seen = places::seen(&job.confinement, &self.home, hidden)?;
+            let network = job.confinement.network;
+            let mut command = match way {
+                Way::Bubblewrap => {
+                    let program = bubblewrap().ok_or_else(|| io::Error::other("not installed"))?;
+                    let mut command = tokio::process::Command::new(program);
+                    command.args(bubblewrap::arguments(&seen.steps, network, &self.program)?);
+                    command
+                }
+                Way::Namespaces => {
+                    let mut command = tokio::process::Command::new(&self.program);
+                    command.args([MARK, NAMESPACES]).args(network.then_some("network"));
+                    command
+                }
+                Way::None => {
+                    let mut command = tokio::process::Command::new(&self.program);
+                    command.args([MARK, CONFINE]);
+                    command
+                }
+            };
+            // Without a view of its own a command would write into the real home.
+            let home = if way == Way::None { Path::new("/tmp") } else { &seen.home };
+            let spec = Spec {
+                way,
+                network,
+                steps: if way == Way::Namespaces { seen.steps } else { Vec::new() },
+                writable: seen.writable,
+                dir: seen.workspace,
+                argv: job.argv.clone(),
+                env: environment::clean(std::env::vars_os(), home, &job.env),
+                memory: job.confinement.limits.memory,
+                processes: job.confinement.limits.processes,
+            };
+            let spec = serde_json::to_vec(&spec)?;
+            let length = u32::try_from(spec.len()).map_err(io::Error::other)?;
+            let to_say = [&length.to_be_bytes()[..], &spec].concat();
+            let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+            ours.set_nonblocking(true)?;
+            let child = command
+                .env_clear()
+                .current_dir("/")
+                .stdin(OwnedFd::from(theirs))
+                .stdout(output)
+                .stderr(errors)
+                .process_group(0)
+                .kill_on_drop(true)
+                .spawn()?;
+            // It still holds what the child was given.
+            drop(command);
+            Ok(Running::new(child, UnixStream::from_std(ours)?, to_say))
+        }
+    }
+
+    /// The last line of what was printed; everybody who could print has ended.
+    fn said(mut reader: io::PipeReader) -> Option<String> {
+        let mut text = Vec::new();
+        io::Read::read_to_end(&mut io::Read::take(&mut reader, 4096), &mut text).ok()?;
+        let text = String::from_utf8_lossy(&text);
+        Some(text.trim().lines().last()?.to_owned()).filter(|line| !line.is_empty())
+    }
+
+    /// Where bubblewrap is.
+    fn bubblewrap() -> Option<&'static Path> {
+        static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
+        let find = || {
+            let path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
+            std::env::split_paths(&path).map(|dir| dir.join("bwrap")).find(|file| file.is_file())
+        };
+        FOUND.get_or_init(find).as_deref()
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod elsewhere {
+    use super::{Job, Level, Running, Sandbox, Stdio, Way, io};
+
+    impl Sandbox {
+        pub(super) async fn probe(&self) -> Level {
+            Level::nothing(&[(Way::None, "namespaces are Linux's".into())])
+        }
+
+        pub(super) fn start_by(&self, _: Way, _: &Job, _: Stdio, _: Stdio) -> io::Result<Running> {
+            Err(io::Error::new(io::ErrorKind::Unsupported, "commands are run on Linux only"))
+        }
+    }
+}
+
+/// What would let commands be confined.
+pub(super) fn mend() -> Option<String> {
+    let number = |name: &str| {
+        let text = std::fs::read_to_string(Path::new("/proc/sys").join(name)).ok()?;
+        text.trim().parse::<u64>().ok()
+    };
+    Some(if number("user/max_user_namespaces") == Some(0) {
+        "allow namespaces: sysctl user.max_user_namespaces=10000".into()
+    } else if number("kernel/unprivileged_userns_clone") == Some(0) {
+        "allow namespaces: sysctl kernel.unprivileged_userns_clone=1".into()
+    } else if number("kernel/apparmor_restrict_unprivileged_userns") == Some(1) {
+        "install bubblewrap and an AppArmor profile for it that has `userns`, or sysctl \
+         kernel.apparmor_restrict_unprivileged_userns=0"
+            .into()
+    } else {
+        "install bubblewrap; in a container, let it make user namespaces".into()
+    })
+}

@@ -1,0 +1,208 @@
+//! What a command sees. docs/SANDBOX.md has the lists of this file.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::Confinement;
+use super::wire::Step;
+
+/// Of the machine, for reading.
+const SYSTEM: [&str; 17] = [
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/usr",
+    "/etc",
+    "/opt",
+    "/nix",
+    "/gnu",
+    "/sys/devices/system/cpu",
+    "/sys/devices/system/node",
+    "/var/lib/dpkg",
+    "/var/lib/ghc",
+    "/var/lib/texmf",
+    "/var/cache/fontconfig",
+];
+
+/// Below the user's home, for reading: toolchains, and nothing that holds a key.
+const TOOLCHAINS: [&str; 31] = [
+    ".cargo/bin",
+    ".cargo/git",
+    ".cargo/registry",
+    ".rustup",
+    ".nvm",
+    ".volta",
+    ".deno/bin",
+    ".bun/bin",
+    ".yarn/bin",
+    ".local/share/pnpm",
+    ".local/share/fnm",
+    ".pyenv",
+    ".local/share/uv",
+    ".local/share/pipx",
+    ".local/share/mise",
+    ".asdf",
+    ".rbenv",
+    ".rvm",
+    ".sdkman/candidates",
+    ".jenv",
+    ".goenv",
+    "go/bin",
+    "go/pkg/mod",
+    ".ghcup",
+    ".opam",
+    ".elan",
+    ".juliaup",
+    ".dotnet",
+    ".swiftly",
+    ".local/bin",
+    ".local/lib",
+];
+
+/// Below `/etc`, and nobody's business: only root could read most of them, but the daemon may be root.
+const SECRETS: [&str; 16] = [
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/security/opasswd",
+    "/etc/ssl/private",
+    "/etc/letsencrypt",
+    "/etc/wireguard",
+    "/etc/openvpn",
+    "/etc/kubernetes",
+    "/etc/credstore",
+    "/etc/credstore.encrypted",
+    "/etc/krb5.keytab",
+    "/etc/NetworkManager/system-connections",
+];
+
+/// What is seen, and where.
+#[derive(Debug)]
+pub struct Seen {
+    pub steps: Vec<Step>,
+    /// Where files may be written, the devices apart.
+    pub writable: Vec<PathBuf>,
+    /// The command's `HOME`.
+    pub home: PathBuf,
+    /// By its real path.
+    pub workspace: PathBuf,
+}
+
+/// What a command sees. `chorus` is the home of Chorus; it and `hidden` are not.
+///
+/// # Errors
+/// A workspace that is not there.
+pub fn seen(confinement: &Confinement, chorus: &Path, hidden: &[PathBuf]) -> io::Result<Seen> {
+    let workspace = confinement.workspace.canonicalize()?;
+    let size = confinement.limits.memory / 4;
+    let user = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+    // A user without a home of their own, as services have it, gets one.
+    let user = user.filter(|home| home.components().count() > 1 && !home.starts_with("/proc"));
+    let mut steps = links();
+    for path in SYSTEM.map(PathBuf::from) {
+        if path.symlink_metadata().is_ok_and(|there| there.is_dir()) {
+            steps.push(Step::Bind { from: path.clone(), to: path, write: false });
+        }
+    }
+    steps.extend([Step::Devices, Step::Processes]);
+    let mut private = vec![PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
+    let home = user.clone().unwrap_or_else(|| "/tmp".into());
+    private.push(home.clone());
+    private.dedup();
+    if let Ok(chorus) = chorus.canonicalize() {
+        private.push(chorus);
+    }
+    // Outer ones first, so that none covers another.
+    private.sort();
+    private.dedup();
+    steps.extend(private.iter().map(|at| Step::Private { at: at.clone(), size }));
+    if let Some(home) = &user {
+        steps.extend(TOOLCHAINS.iter().filter_map(|below| toolchain(home, below, chorus)));
+    }
+    if confinement.network {
+        steps.extend(resolver());
+    }
+    let keys = fs::read_dir("/etc/ssh").into_iter().flatten().flatten().map(|entry| entry.path());
+    let keys = keys.filter(|path| path.to_string_lossy().ends_with("_key"));
+    let secrets = SECRETS.map(PathBuf::from).into_iter().chain(keys);
+    let secrets = secrets.filter_map(|at| hide(&at, &steps, &workspace)).collect::<Vec<_>>();
+    steps.extend(secrets);
+    steps.push(Step::Bind { from: workspace.clone(), to: workspace.clone(), write: true });
+    // Also what lies in the workspace, where nothing should.
+    let hidden = hidden.iter().filter_map(|at| hide(at, &steps, &workspace)).collect::<Vec<_>>();
+    steps.extend(hidden);
+    let writable = private.into_iter().filter(|at| !at.starts_with("/dev")).chain([workspace.clone()]).collect();
+    Ok(Seen { steps, writable, home, workspace })
+}
+
+/// Links at the top of the machine, such as `/bin`, and `/home` on some.
+fn links() -> Vec<Step> {
+    let entries = fs::read_dir("/").into_iter().flatten().flatten();
+    let link = |entry: fs::DirEntry| {
+        let target = fs::read_link(entry.path()).ok()?;
+        Some(Step::Link { at: entry.path(), target })
+    };
+    entries.filter_map(link).collect()
+}
+
+/// A toolchain, wherever its directory really is; one that would show a home is left out.
+fn toolchain(home: &Path, below: &str, chorus: &Path) -> Option<Step> {
+    let to = home.join(below);
+    let from = to.canonicalize().ok().filter(|from| from.is_dir())?;
+    let shows = home.starts_with(&from) || chorus.starts_with(&from) || from.starts_with(chorus);
+    (!shows).then_some(Step::Bind { from, to, write: false })
+}
+
+/// The file that says who resolves names, where `/etc/resolv.conf` leads out of what is seen.
+fn resolver() -> Option<Step> {
+    let file = Path::new("/etc/resolv.conf").canonicalize().ok()?;
+    let seen = SYSTEM.iter().any(|system| file.starts_with(system));
+    (!seen).then(|| Step::Bind { from: file.clone(), to: file, write: false })
+}
+
+/// Hides what would be seen, and is there.
+fn hide(at: &Path, steps: &[Step], workspace: &Path) -> Option<Step> {
+    let at = at.canonicalize().ok()?;
+    // The last step that covers a path decides what is seen there.
+    let covers = |step: &Step| match step {
+        Step::Bind { to, from, .. } if at.starts_with(to) => Some(from == to),
+        Step::Private { at: private, .. } if at.starts_with(private) => Some(false),
+        _ => None,
+    };
+    let seen = steps.iter().rev().find_map(covers).unwrap_or(false);
+    (seen && !workspace.starts_with(&at)).then_some(Step::Hide { at })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::Limits;
+
+    #[test]
+    fn what_is_hidden_comes_after_what_shows_it_and_only_what_is_shown_is_hidden() {
+        let folder = tempfile::tempdir().unwrap();
+        let (chorus, workspace) = (folder.path().join("home"), folder.path().join("home/agents/a/workspace"));
+        fs::create_dir_all(&workspace).unwrap();
+        let (inside, beside) = (workspace.join("x.sock"), chorus.join("y.sock"));
+        fs::write(&inside, "").unwrap();
+        fs::write(&beside, "").unwrap();
+        let confinement = Confinement { workspace: workspace.clone(), network: false, limits: Limits::default() };
+        let seen = seen(&confinement, &chorus, &[inside.clone(), beside, "/usr/bin/env".into()]).unwrap();
+        let place = |wanted: &dyn Fn(&Step) -> bool| seen.steps.iter().position(wanted);
+        let bound = place(&|step| matches!(step, Step::Bind { to, write: true, .. } if *to == workspace));
+        let hidden = place(&|step| matches!(step, Step::Hide { at } if *at == inside));
+        let private = place(&|step| matches!(step, Step::Private { at, .. } if *at == chorus));
+        assert!(private < bound && bound < hidden && private.is_some(), "{:?}", seen.steps);
+        let hides = seen.steps.iter().filter(|step| matches!(step, Step::Hide { at } if at.starts_with(&chorus)));
+        assert_eq!(hides.count(), 1, "what is not seen need not be hidden");
+        assert!(seen.steps.contains(&Step::Hide { at: Path::new("/usr/bin/env").canonicalize().unwrap() }));
+        assert!(seen.writable.contains(&workspace) && seen.writable.contains(&chorus));
+    }
+}

@@ -1,0 +1,87 @@
+//! What the daemon and its program inside tell each other, over the socket that is the latter's standard input. Its end
+//! tells either that the other is gone.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::Way;
+
+/// The argument by which the daemon's program knows that it is inside.
+pub const MARK: &str = "--run-inside";
+/// What follows it: make namespaces first; only confine.
+pub const NAMESPACES: &str = "namespaces";
+pub const CONFINE: &str = "confine";
+
+/// Asks all processes to end (SIGTERM).
+pub const TERMINATE: u8 = b'T';
+
+/// The first thing that is said: a length of four bytes, most significant first, and this as JSON.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Spec {
+    pub way: Way,
+    pub network: bool,
+    /// What is seen, in the order in which it is put in place.
+    pub steps: Vec<Step>,
+    /// Where files may be written.
+    pub writable: Vec<PathBuf>,
+    pub dir: PathBuf,
+    pub argv: Vec<OsString>,
+    /// All of it.
+    pub env: Vec<(OsString, OsString)>,
+    /// Bytes.
+    pub memory: u64,
+    pub processes: u64,
+}
+
+/// One thing that is seen inside. Paths are absolute, and those of the machine are real.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// What is `from` on the machine.
+    Bind { from: PathBuf, to: PathBuf, write: bool },
+    /// An empty directory in memory, writable.
+    Private { at: PathBuf, size: u64 },
+    Link { at: PathBuf, target: PathBuf },
+    /// A file or directory that is not to be read.
+    Hide { at: PathBuf },
+    /// `/dev`.
+    Devices,
+    /// `/proc`.
+    Processes,
+}
+
+/// What is said back, each as a line of JSON.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Report {
+    /// Everything is in place; the command starts.
+    Ready(Reached),
+    /// It does not run.
+    Failed(String),
+    /// The command ended with a status.
+    Code(i32),
+    /// It was ended by a signal.
+    Signal(i32),
+}
+
+/// What was put in place, apart from the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reached {
+    /// The version of Landlock's interface; `None`: there is none.
+    pub landlock: Option<u32>,
+    pub seccomp: bool,
+    pub processes: Processes,
+}
+
+/// How the number of processes is bounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Processes {
+    /// By the namespace of the command: nobody gets past it.
+    Namespace,
+    /// By a resource limit of its user, who is not root.
+    Rlimit,
+    Unbounded,
+}
