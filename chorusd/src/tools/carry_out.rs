@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use chorus_proto::ToolCall;
-use chorus_proto::methods::permissions::{Decision, Rule};
+use chorus_proto::methods::permissions::Decision;
 
 use super::Scene;
 use super::shelf;
 use super::tool::Outcome;
-use crate::approvals::{Answer, Question};
+use crate::approvals::{Answer, Question, reason};
 use crate::store::catalog::Audit;
 
 /// Carries a call out.
@@ -55,6 +55,7 @@ pub async fn carry_out(call: ToolCall, scene: Arc<Scene>) -> Outcome {
                 call: call.id.clone(),
                 action: prepared.action.clone(),
                 verdict,
+                not_always: scene.profile.can_always(&prepared.action).err(),
                 requester: scene.requester.clone(),
             };
             // Whoever decides notes it.
@@ -68,13 +69,4 @@ pub async fn carry_out(call: ToolCall, scene: Arc<Scene>) -> Outcome {
         }
     }
     (prepared.run)(scene).await
-}
-
-/// Why, for a person.
-fn reason(rule: &Rule) -> String {
-    match rule {
-        Rule::Pattern { list, index, pattern } => format!("{}[{index}] {pattern}", list.as_str()),
-        Rule::Default => "no rule matches it".into(),
-        Rule::Shell { reason } => format!("it is asked about because {reason}"),
-    }
 }
