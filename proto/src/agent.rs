@@ -101,7 +101,14 @@ pub struct Agent {
     /// What it used today, where it called a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub today: Option<TodayUsage>,
+    /// Actions of it that wait for an answer.
+    #[serde(default, skip_serializing_if = "none")]
+    pub approvals: u64,
     /// What is wrong with agent.json, while the last good one stays in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+}
+
+fn none(count: &u64) -> bool {
+    *count == 0
 }

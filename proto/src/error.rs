@@ -26,6 +26,10 @@ pub enum ErrorKind {
     LimitReached,
     CorruptSession,
     Busy,
+    /// Somebody else was faster: it is decided already.
+    Conflict,
+    /// It was to be answered in time, and was not.
+    Expired,
     DiskFull,
     StorageFailed,
     Unsupported,
@@ -58,7 +62,7 @@ impl ErrorKind {
             Self::AgentNotFound | Self::SessionNotFound | Self::NotFound | Self::NoAgent => exit::NOT_FOUND,
             Self::NothingToSave => exit::NOTHING_TO_DO,
             Self::Denied | Self::LimitReached => exit::REFUSED,
-            Self::Ambiguous | Self::AlreadyExists | Self::Busy => exit::CONFLICT,
+            Self::Ambiguous | Self::AlreadyExists | Self::Busy | Self::Conflict | Self::Expired => exit::CONFLICT,
             _ => exit::FAILED,
         }
     }

@@ -68,6 +68,10 @@ event_types! {
     ToolStarted = "tool.started",
     /// `data`: `{turn_id, id, name, is_error}`
     ToolFinished = "tool.finished",
+    /// `data`: an approval: somebody is asked
+    ApprovalAsked = "approval.asked",
+    /// `data`: an approval with its answer
+    ApprovalDecided = "approval.decided",
     /// `data`: `{text}`: something to tell people
     Notice = "notice",
     DaemonStopping = "daemon.stopping",

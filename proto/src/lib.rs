@@ -18,6 +18,7 @@ pub mod methods;
 pub mod paths;
 pub mod rpc;
 pub mod session;
+pub mod visible;
 pub mod working_set;
 
 pub use agent::{Agent, AgentState, AgentStatus, ContextInfo, Meter, SessionRef, TodayUsage};

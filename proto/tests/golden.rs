@@ -9,7 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::{
-    agent, chain, context, daemon, doctor, events, export, import, models, permissions, send, session, trash, usage,
+    agent, approvals, audit, chain, context, daemon, doctor, events, export, import, models, permissions, send,
+    session, trash, usage,
 };
 use chorus_proto::rpc::{Incoming, Progress, Request, RequestOut, VERSION};
 use chorus_proto::{ErrorKind, Event, Message, Method, NewMessage, RpcError, SessionHeader, frame};
@@ -74,6 +75,11 @@ fn methods() -> Vec<Entry> {
         entry::<send::Send>(),
         entry::<send::Cancel>(),
         entry::<usage::Show>(),
+        entry::<approvals::List>(),
+        entry::<approvals::Approve>(),
+        entry::<approvals::Deny>(),
+        entry::<audit::Audit>(),
+        entry::<audit::Verify>(),
     ]
 }
 

@@ -1,7 +1,9 @@
 //! Everything that Chorus promises, shown on the real binaries: a file for each part or promise.
 
 mod agents;
+mod approvals;
 mod atomic_save;
+mod audit;
 mod cli;
 mod contexts;
 mod crash;

@@ -2,7 +2,8 @@
 
 use chorus_proto::event::{Event, Lagged};
 use chorus_proto::methods::{
-    agent, chain, context, daemon, doctor, events, export, import, models, permissions, send, session, trash, usage,
+    agent, approvals, audit, chain, context, daemon, doctor, events, export, import, models, permissions, send,
+    session, trash, usage,
 };
 use chorus_proto::rpc::Progress;
 use chorus_proto::{Message, Method, PROTOCOL, RpcError, SessionHeader};
@@ -82,6 +83,11 @@ pub fn document() -> Value {
     all.add::<send::Send>();
     all.add::<send::Cancel>();
     all.add::<usage::Show>();
+    all.add::<approvals::List>();
+    all.add::<approvals::Approve>();
+    all.add::<approvals::Deny>();
+    all.add::<audit::Audit>();
+    all.add::<audit::Verify>();
     let error = RpcError::json_schema(&mut all.answers);
     let progress = Progress::json_schema(&mut all.answers);
     let said = send::Progress::json_schema(&mut all.answers);

@@ -6,6 +6,8 @@ use crate::app::App;
 use crate::error::Failure;
 
 pub mod agent;
+pub mod approvals;
+pub mod audit;
 pub mod chat;
 pub mod completions;
 pub mod context;
@@ -43,6 +45,10 @@ pub enum Command {
     Models(models::Args),
     /// See what agents may do, and ask what would be allowed
     Permissions(permissions::Args),
+    /// See what waits for an answer, and answer it
+    Approvals(approvals::Args),
+    /// Show what was decided about what agents do
+    Audit(audit::Args),
     /// Show what calls of models used
     Usage(usage::Args),
     /// Look at what was deleted, bring it back, or let it go
@@ -76,6 +82,8 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Failure> {
         Command::Session(args) => session::run(args, app),
         Command::Models(args) => models::run(args, app),
         Command::Permissions(args) => permissions::run(args, app),
+        Command::Approvals(args) => approvals::run(args, app),
+        Command::Audit(args) => audit::run(args, app),
         Command::Usage(args) => usage::run(args, app),
         Command::Trash(args) => trash::run(args, app),
         Command::Status(args) => status::run(args, app),

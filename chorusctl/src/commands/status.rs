@@ -88,6 +88,11 @@ fn write(out: &mut Out, status: &StatusResult) -> Result<(), Failure> {
     if status.models.available > 0 {
         writeln!(out, "{} available", count(status.models.available, "model"))?;
     }
+    let waiting = status.agents.iter().map(|agent| agent.approvals).sum();
+    if waiting > 0 {
+        let waits = if waiting == 1 { "waits" } else { "wait" };
+        writeln!(out, "{} {waits} for an answer: chorusctl approvals", count(waiting, "action"))?;
+    }
     if status.agents.is_empty() {
         return Ok(());
     }

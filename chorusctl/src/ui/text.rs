@@ -88,6 +88,23 @@ fn wrap_line<'a>(line: &'a str, max: usize, lines: &mut Vec<Cow<'a, str>>) {
     }
 }
 
+/// `text` in pieces of at most `max` columns, broken wherever they are full; put together they are the text.
+#[must_use]
+pub fn pieces(text: &str, max: usize) -> Vec<&str> {
+    let (mut pieces, mut rest) = (Vec::new(), text);
+    loop {
+        let (fits, _) = fitting(rest, max);
+        // A single character wider than the room.
+        let cut = if fits.is_empty() { rest.graphemes(true).next().map_or(0, str::len) } else { fits.len() };
+        let (piece, after) = rest.split_at(cut);
+        pieces.push(piece);
+        if after.is_empty() {
+            return pieces;
+        }
+        rest = after;
+    }
+}
+
 /// The longest beginning of `text` that fits into `max` columns, and its width.
 fn fitting(text: &str, max: usize) -> (&str, usize) {
     let mut used = 0;

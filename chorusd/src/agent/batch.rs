@@ -83,7 +83,7 @@ impl Batch {
     /// What a tool sees, as it is now: the profile of an agent may change between two calls.
     fn scene(&self) -> Option<Scene> {
         let facts = self.registry.directory.by_id(self.agent)?.facts.clone();
-        let voices = self.voices.clone();
+        let (voices, directory, agent) = (self.voices.clone(), self.registry.directory.clone(), self.agent);
         Some(Scene {
             agent: facts.id,
             agent_name: facts.name.clone(),
@@ -91,6 +91,7 @@ impl Batch {
             turn: self.of.0,
             requester: self.by.clone(),
             profile: facts.profile.clone().unwrap_or_default(),
+            profile_now: Box::new(move || directory.by_id(agent)?.facts.profile.clone().ok()),
             cancel: self.cancel.clone(),
             say: Box::new(move |said| voices.say(&said)),
             world: self.registry.world.clone(),

@@ -1,78 +1,272 @@
 //! Questions to people: may this one action be done?
+//!
+//! A question is noted in the catalog before anybody hears of it, and its answer before the waiting call does. What cannot be noted is
+//! denied. Answers come only through [`Approvals::claim`], which looks at who answers; nothing that a message says is one.
+
+mod answer;
+mod book;
+mod question;
+
+pub use answer::{Change, Claim, Noted};
+pub use question::{Answer, Question};
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use chorus_proto::methods::permissions::Verdict;
+use chorus_proto::methods::approvals::{Approval, Status};
+use chorus_proto::methods::permissions::Rule;
 use chorus_proto::methods::send::Said;
+use chorus_proto::{ErrorKind, EventType};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use self::book::{Book, Open, Told};
 use crate::clock::Clock;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::store::Store;
+use crate::store::catalog::{ApprovalRow, hex};
+use crate::store::journal::NewEvent;
 use crate::who::Requester;
 
-/// What is asked.
-#[derive(Debug, Clone)]
-pub struct Question {
-    pub agent: Uuid,
-    pub agent_name: String,
-    pub turn: Uuid,
-    /// The model's id of the call.
-    pub call: String,
-    /// The whole action, exactly as it is carried out.
-    pub action: String,
-    pub verdict: Verdict,
-    /// Who asked for the turn; who may answer depends on it.
-    pub requester: Requester,
-}
-
-/// What came of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
-    Approved {
-        by: Requester,
-        /// This action is in the agent's profile from now on.
-        always: bool,
-    },
-    Denied {
-        /// `None`: nobody; it expired, or the turn ended.
-        by: Option<Requester>,
-        /// To be read by the model.
-        why: String,
-    },
-}
+/// Questions of one agent that may be open at once: more is no longer read by anybody.
+pub const MOST_OPEN: usize = 32;
 
 /// The questions that are open.
 #[derive(Debug)]
 pub struct Approvals {
-    #[expect(dead_code, reason = "skeleton")]
     store: Arc<Store>,
-    #[expect(dead_code, reason = "skeleton")]
     clock: Clock,
-    #[expect(dead_code, reason = "skeleton")]
     timeout: Duration,
+    book: Book,
+}
+
+/// Why a question ends that nobody answered.
+#[derive(Debug, Clone, Copy)]
+enum Unanswered {
+    Time,
+    Turn,
 }
 
 impl Approvals {
     #[must_use]
     pub fn new(store: Arc<Store>, clock: Clock, timeout: Duration) -> Self {
-        Self { store, clock, timeout }
+        Self { store, clock, timeout, book: Book::default() }
     }
 
     /// Asks, and waits for the answer, for the time-out, or for the turn to end. Whoever listens to the turn is told
     /// through `say`.
     ///
     /// # Errors
-    /// A question that cannot be noted: nobody is asked then.
+    /// A question that cannot be noted, or too many that are open: nobody is asked then.
     pub async fn ask(
         &self,
         question: Question,
         say: &(dyn Fn(Said) + Send + Sync),
         cancel: &CancellationToken,
     ) -> Result<Answer> {
-        let _ = (question, say, cancel);
-        Ok(Answer::Denied { by: None, why: "nobody can be asked".into() })
+        let nonce = Uuid::new_v4();
+        let hash = question.bound(nonce);
+        let due = self.clock.ticks().after(self.timeout);
+        let (approval, told) = self.note(&question, nonce, hash).await?;
+        // Whatever becomes of this task, the question goes with it.
+        let _listed = self.book.listed(&approval.id);
+        self.tell(EventType::ApprovalAsked, &approval);
+        say(Said::Ask { approval: Box::new(approval.clone()) });
+        let told = self.wait(&approval.id, told, due, cancel).await;
+        say(Said::Decided { id: approval.id, status: told.status, by: told.by });
+        // What runs is what was shown, and nothing else.
+        if matches!(told.answer, Answer::Approved { .. }) && told.hash != hex(&question.bound(nonce)) {
+            return Err(Failure::internal("the approval is of another action"));
+        }
+        Ok(told.answer)
+    }
+
+    /// Those that are open, in the order they were asked; of one agent where one is named.
+    #[must_use]
+    pub fn open(&self, agent: Option<Uuid>) -> Vec<Approval> {
+        self.book.open(agent)
+    }
+
+    /// How many of an agent's are open.
+    #[must_use]
+    pub fn count(&self, agent: Uuid) -> u64 {
+        self.book.count(agent) as u64
+    }
+
+    /// Denies what a daemon before this one left open.
+    ///
+    /// # Errors
+    /// A database that cannot be read or written; they can be approved all the same by nobody.
+    pub async fn close_left_open(&self) -> Result<()> {
+        match self.store.catalog.close_approvals(self.clock.now()).await? {
+            0 => {}
+            count => tracing::info!(count, "what was asked before the start was denied"),
+        }
+        Ok(())
+    }
+
+    /// Takes the open question of that id, to answer it: one at a time can. It stays open where the claim is dropped.
+    ///
+    /// # Errors
+    /// `not_found`, `conflict` where it was decided or is being, `expired`, `denied` for one who may not answer it, or a
+    /// database that cannot be read.
+    pub async fn claim(&self, id: &str, by: &Requester, hash: Option<&str>) -> Result<Claim<'_>> {
+        let id = id.trim().to_ascii_lowercase();
+        let Some(asked) = self.book.get(&id) else { return Err(self.gone(id).await?) };
+        if !may_answer(by, &asked.requester) {
+            return Err(Failure::new(ErrorKind::Denied, "somebody else was asked")
+                .hint("whoever sent the message, or the owner at a terminal, can answer"));
+        }
+        if hash.is_some_and(|hash| hash != asked.approval.hash) {
+            return Err(Failure::new(
+                ErrorKind::Conflict,
+                format!("{id} is another action than the one that was shown"),
+            )
+            .hint("`chorusctl approvals` shows it"));
+        }
+        if !self.book.claim(&id) {
+            return Err(Failure::new(ErrorKind::Conflict, format!("somebody is answering {id} right now")));
+        }
+        Ok(Claim::new(self, asked, by.clone()))
+    }
+
+    /// Why a question is not open.
+    async fn gone(&self, id: String) -> Result<Failure> {
+        let Some(was) = self.store.catalog.approval(id.clone()).await? else {
+            let shown: String = id.chars().take(40).collect();
+            return Ok(Failure::new(ErrorKind::NotFound, format!("nothing was asked as {shown:?}"))
+                .hint("`chorusctl approvals` lists what waits for an answer"));
+        };
+        let by = was.decided_by.as_ref().map(|by| format!(", by {by}")).unwrap_or_default();
+        let failure = match was.status {
+            Status::Approved => Failure::new(ErrorKind::Conflict, format!("{id} was approved already{by}")),
+            Status::Expired => Failure::new(ErrorKind::Expired, format!("nobody answered {id} in time; it was denied"))
+                .hint("send a message to have it tried again; `approval_timeout` is how long it waits"),
+            Status::Denied if was.decided_by.is_some() => {
+                Failure::new(ErrorKind::Conflict, format!("{id} was denied already{by}"))
+            }
+            Status::Denied | Status::Open => Failure::new(
+                ErrorKind::Conflict,
+                format!("{id} was denied: its turn has ended, or the daemon was started anew"),
+            )
+            .hint("send a message to have it tried again"),
+        };
+        Ok(failure)
+    }
+
+    /// Notes the question, in the book and in the catalog.
+    async fn note(
+        &self,
+        question: &Question,
+        nonce: Uuid,
+        hash: [u8; 32],
+    ) -> Result<(Approval, tokio::sync::oneshot::Receiver<Told>)> {
+        let asked_at = self.clock.now();
+        loop {
+            let approval = Approval {
+                id: question::short_id(),
+                agent: question.agent_name.clone(),
+                turn_id: question.turn,
+                call_id: question.call.clone(),
+                action: question.action.clone(),
+                hash: hex(&hash),
+                rule: question.verdict.rule.clone(),
+                parts: question.verdict.parts.clone(),
+                requester: question.requester.to_string(),
+                asked_at,
+                expires_at: asked_at.checked_add(self.timeout).unwrap_or(asked_at),
+                status: Status::Open,
+                not_always: question.not_always.clone(),
+                decided_at: None,
+                decided_by: None,
+            };
+            let open =
+                Open { approval: approval.clone(), agent: question.agent, requester: question.requester.clone() };
+            // Listed before it is noted, so that it counts; nobody can answer before it is.
+            let Some(told) = self.book.add(open)? else { continue };
+            let listed = self.book.listed(&approval.id);
+            let row = ApprovalRow { approval: approval.clone(), agent: question.agent, hash, nonce };
+            if self.store.catalog.ask_approval(row).await? {
+                listed.stays();
+                self.book.release(&approval.id);
+                return Ok((approval, told));
+            }
+        }
+    }
+
+    async fn wait(
+        &self,
+        id: &str,
+        mut told: tokio::sync::oneshot::Receiver<Told>,
+        due: crate::clock::Ticks,
+        cancel: &CancellationToken,
+    ) -> Told {
+        loop {
+            let released = self.book.released();
+            let mut released = std::pin::pin!(released);
+            released.as_mut().enable();
+            let why = tokio::select! {
+                biased;
+                answer = &mut told => return answer.unwrap_or_else(|_| Told::lost()),
+                () = cancel.cancelled() => Unanswered::Turn,
+                () = self.clock.sleep_until(due) => Unanswered::Time,
+            };
+            // A sleep may end early.
+            if matches!(why, Unanswered::Time) && self.clock.ticks() < due {
+                continue;
+            }
+            let asked = self.book.get(id).filter(|_| self.book.claim(id));
+            if let Some(asked) = asked {
+                return Claim::new(self, asked, Requester::Nobody).unanswered(why).await;
+            }
+            // Somebody is answering at this very moment.
+            tokio::select! {
+                biased;
+                answer = &mut told => return answer.unwrap_or_else(|_| Told::lost()),
+                () = released => {}
+            }
+        }
+    }
+
+    /// Tells observers; nobody waits for it.
+    fn tell(&self, kind: EventType, approval: &Approval) {
+        let data = serde_json::to_value(approval).unwrap_or_default();
+        let event = NewEvent { at: self.clock.now(), kind, agent: Some(approval.agent.clone()), data };
+        drop(self.store.journal.emit(vec![event]));
+    }
+}
+
+/// Whether `by` may answer what is asked on behalf of `requester`.
+fn may_answer(by: &Requester, requester: &Requester) -> bool {
+    match (by, requester) {
+        (Requester::Owner, _) => true,
+        (Requester::Person { id: by, .. }, Requester::Person { id, .. }) => by == id,
+        _ => false,
+    }
+}
+
+/// Why something is asked about, for a person.
+#[must_use]
+pub fn reason(rule: &Rule) -> String {
+    match rule {
+        Rule::Pattern { list, index, pattern } => format!("{}[{index}] {pattern}", list.as_str()),
+        Rule::Always { index } => format!("always[{index}]: this very action was approved for ever"),
+        Rule::Default => "no rule matches it".into(),
+        Rule::Shell { reason } => format!("it is asked about because {reason}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_owner_answers_all_and_a_person_only_what_was_asked_for_them() {
+        let person = |id: &str, name: &str| Requester::Person { id: id.into(), name: name.into(), roles: vec![] };
+        let (mara, other) = (person("1", "mara"), person("2", "mara"));
+        assert!(may_answer(&Requester::Owner, &Requester::Nobody) && may_answer(&Requester::Owner, &mara));
+        assert!(may_answer(&person("1", "renamed"), &mara) && !may_answer(&other, &mara));
+        assert!(!may_answer(&mara, &Requester::Owner) && !may_answer(&mara, &Requester::Nobody));
+        assert!(!may_answer(&Requester::Nobody, &Requester::Nobody));
     }
 }

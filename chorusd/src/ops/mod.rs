@@ -1,6 +1,8 @@
 //! What each verb does, once. The socket, Discord and MCP are front doors that only translate.
 
 pub mod agent;
+pub mod approvals;
+pub mod audit;
 pub mod context;
 pub mod doctor;
 pub mod events;

@@ -122,7 +122,7 @@ pub async fn agents(ops: &Ops, entries: &[Arc<Entry>]) -> Result<Vec<Agent>> {
             let used = today.get(&entry.facts.id).map(used);
             let meter = meters.remove(&entry.facts.id);
             let context = infos.get(&entry.facts.id).cloned().map(|info| ContextInfo { meter, ..info });
-            active(entry, context, last, used)
+            active(ops, entry, context, last, used)
         })
         .collect())
 }
@@ -143,12 +143,13 @@ pub async fn changed(ops: &Ops, entry: &Arc<Entry>) -> Agent {
         Ok(agent) => agent,
         Err(failure) => {
             tracing::warn!(agent = %entry.facts.name, %failure, "an agent's newest session cannot be looked up");
-            active(entry, ops.registry.info(entry.facts.id), None, None)
+            active(ops, entry, ops.registry.info(entry.facts.id), None, None)
         }
     }
 }
 
 fn active(
+    ops: &Ops,
     entry: &Entry,
     context: Option<ContextInfo>,
     last_session: Option<SessionRef>,
@@ -168,6 +169,7 @@ fn active(
         context,
         last_session,
         today,
+        approvals: ops.registry.world.approvals.count(entry.facts.id),
         problem: entry.problem.clone(),
     }
 }
@@ -191,6 +193,7 @@ pub fn destroyed(ops: &Ops, row: &AgentRow) -> Agent {
         context: None,
         last_session: None,
         today: None,
+        approvals: 0,
         problem: None,
     }
 }

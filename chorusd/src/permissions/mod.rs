@@ -4,6 +4,7 @@
 //! a command of the shell is taken apart and what of it the patterns see.
 
 mod action;
+mod always;
 mod offers;
 mod presets;
 mod profile;

@@ -96,24 +96,35 @@ impl Profile {
     }
 
     /// What this profile says of an action. The strictest match wins: deny, then ask, then allow, else the default. In
-    /// a profile with `bash: parsed` a command of the shell is taken apart and each part judged.
+    /// a profile with `bash: parsed` a command of the shell is taken apart and each part judged. Where all that comes to ask, an
+    /// action that is in `always`, whole and to the letter, is allowed, unless it cannot be seen through.
     #[must_use]
     pub fn judge(&self, action: &str) -> Verdict {
+        let (verdict, guard) = self.guarded(action);
+        let place = self.spec.always.iter().position(|always| always == action);
+        match (verdict.decision, guard, place) {
+            (Decision::Ask, None, Some(index)) => {
+                Verdict { decision: Decision::Allow, rule: Rule::Always { index: index as u64 }, ..verdict }
+            }
+            _ => verdict,
+        }
+    }
+
+    /// The verdict of the patterns, and why nothing can make it better than `ask`, where that is so.
+    pub(super) fn guarded(&self, action: &str) -> (Verdict, Option<String>) {
         match action.strip_prefix(BASH) {
             Some(command) if self.spec.bash == BashMode::Parsed => self.command(command),
             _ => {
                 let (decision, rule) = self.told(self.find(action));
-                Verdict {
-                    decision,
-                    rule: rule.clone(),
-                    parts: vec![Part { action: action.to_owned(), decision, rule }],
-                }
+                let parts = vec![Part { action: action.to_owned(), decision, rule: rule.clone() }];
+                (Verdict { decision, rule, parts }, None)
             }
         }
     }
 
-    fn command(&self, command: &str) -> Verdict {
+    fn command(&self, command: &str) -> (Verdict, Option<String>) {
         let script = shell::read(command);
+        let guard = script.guard.clone().or_else(|| script.pieces.iter().find_map(|piece| piece.guard.clone()));
         let parts: Vec<Part> = script.pieces.into_iter().map(|piece| self.piece(piece)).collect();
         let strictest = parts.iter().min_by_key(|part| part.decision);
         let mut decided = match strictest {
@@ -130,7 +141,7 @@ impl Profile {
         if let (Decision::Allow, Some(reason)) = (decided.0, script.guard) {
             decided = (Decision::Ask, Rule::Shell { reason });
         }
-        Verdict { decision: decided.0, rule: decided.1, parts }
+        (Verdict { decision: decided.0, rule: decided.1, parts }, guard)
     }
 
     fn piece(&self, piece: Piece) -> Part {

@@ -6,9 +6,9 @@ use chorus_proto::methods::permissions::{BashMode, Decision};
 use serde_json::{Map, Value, json};
 
 /// More rules than anybody reads, and fewer than make a check slow.
-const MAX_RULES: usize = 1000;
+pub(super) const MAX_RULES: usize = 1000;
 /// Bytes of one pattern.
-const MAX_PATTERN: usize = 4096;
+pub(super) const MAX_PATTERN: usize = 4096;
 
 /// Every key of a profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub struct Spec {
     pub deny: Vec<String>,
     pub ask: Vec<String>,
     pub allow: Vec<String>,
+    /// Whole actions, no patterns: allowed where all else would have them asked about.
+    pub always: Vec<String>,
     /// Where nothing matches; never `Allow`.
     pub default: Decision,
     pub bash: BashMode,
@@ -31,6 +33,7 @@ impl Default for Spec {
             deny: Vec::new(),
             ask: Vec::new(),
             allow: Vec::new(),
+            always: Vec::new(),
             default: Decision::Deny,
             bash: BashMode::Parsed,
             network: false,
@@ -86,6 +89,7 @@ impl Spec {
                 "deny" => spec.deny = patterns(key, value)?,
                 "ask" => spec.ask = patterns(key, value)?,
                 "allow" => spec.allow = patterns(key, value)?,
+                "always" => spec.always = patterns(key, value)?,
                 "default" => {
                     spec.default = match value.as_str() {
                         Some("deny") => Decision::Deny,
@@ -103,12 +107,12 @@ impl Spec {
                 "network" => spec.network = value.as_bool().ok_or_else(|| wrong("must be true or false"))?,
                 "examples" => spec.examples = examples(key, value)?,
                 _ => {
-                    let known = ["deny", "ask", "allow", "default", "bash", "network", "examples"];
+                    let known = ["deny", "ask", "allow", "always", "default", "bash", "network", "examples"];
                     return Err(wrong(&format!("is no key of a profile ({})", known.join(", "))));
                 }
             }
         }
-        if spec.deny.len() + spec.ask.len() + spec.allow.len() > MAX_RULES {
+        if spec.deny.len() + spec.ask.len() + spec.allow.len() + spec.always.len() > MAX_RULES {
             return Err(Problem { place: None, what: format!("has more than {MAX_RULES} patterns") });
         }
         Ok(spec)
@@ -123,7 +127,7 @@ impl Spec {
             .map(|(action, decision)| json!({"action": action, "decision": decision.as_str()}))
             .collect();
         json!({
-            "deny": self.deny, "ask": self.ask, "allow": self.allow,
+            "deny": self.deny, "ask": self.ask, "allow": self.allow, "always": self.always,
             "default": self.default, "bash": self.bash, "network": self.network,
             "examples": examples,
         })

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_METHOD_NOT_FOUND, CODE_PARSE};
 use chorus_proto::methods::send::Said;
 use chorus_proto::methods::{
-    Method, agent, chain, context, daemon, doctor, events, export, import, models, permissions, send, session, trash,
-    usage,
+    Method, agent, approvals, audit, chain, context, daemon, doctor, events, export, import, models, permissions, send,
+    session, trash, usage,
 };
 use chorus_proto::rpc::{Progress, Request, VERSION};
 use chorus_proto::{ErrorKind, PROTOCOL, RpcError};
@@ -38,7 +38,7 @@ pub struct Caller {
 }
 
 /// Every method there is, for hints.
-const METHODS: [&str; 44] = [
+const METHODS: [&str; 49] = [
     chain::Resume::NAME,
     chain::Compact::NAME,
     context::Rewind::NAME,
@@ -83,6 +83,11 @@ const METHODS: [&str; 44] = [
     models::List::NAME,
     models::Validate::NAME,
     usage::Show::NAME,
+    approvals::List::NAME,
+    approvals::Approve::NAME,
+    approvals::Deny::NAME,
+    audit::Audit::NAME,
+    audit::Verify::NAME,
 ];
 
 /// Carries out the request in `body`. `None` for a notification: it has no answer.
@@ -124,6 +129,11 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
         }
         models::List::NAME => answer.now::<models::List, _, _>(params, |p| ops::models::list::list(o, p)).await,
         usage::Show::NAME => answer.now::<usage::Show, _, _>(params, |p| ops::usage::usage(o, p)).await,
+        approvals::List::NAME => {
+            answer.now::<approvals::List, _, _>(params, |p| ops::approvals::list::list(o, p)).await
+        }
+        audit::Audit::NAME => answer.now::<audit::Audit, _, _>(params, |p| ops::audit::audit(o, p)).await,
+        audit::Verify::NAME => answer.now::<audit::Verify, _, _>(params, |p| ops::audit::verify::verify(o, p)).await,
         trash::List::NAME => answer.now::<trash::List, _, _>(params, |p| ops::trash::list::list(o, p)).await,
         daemon::Stop::NAME => answer.now::<daemon::Stop, _, _>(params, |p| ops::status::stop(o, p)).await,
         // These are carried out to the end even if the client goes away in the middle.
@@ -139,6 +149,18 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
                 .whole::<agent::Destroy, _, _>(params, |p| async move {
                     ops.store.judged(ops::agent::destroy::destroy(&ops, p).await)
                 })
+                .await
+        }
+        approvals::Approve::NAME => {
+            answer
+                .whole::<approvals::Approve, _, _>(params, |p| async move {
+                    ops.store.judged(ops::approvals::approve::approve(&ops, p).await)
+                })
+                .await
+        }
+        approvals::Deny::NAME => {
+            answer
+                .whole::<approvals::Deny, _, _>(params, |p| async move { ops::approvals::deny::deny(&ops, p).await })
                 .await
         }
         doctor::Doctor::NAME => {

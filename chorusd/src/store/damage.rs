@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
+use super::catalog::schema::MIGRATIONS;
 use super::session_files::sync_dir;
-use super::{CATALOG, DB, sqlite};
+use super::{CATALOG, DB, salvage, sqlite};
 use crate::failure::{Failure, Result};
 
 /// Companions of a database: the write-ahead log and its index.
@@ -104,6 +105,13 @@ pub fn set_aside(home: &Path, now: Timestamp) -> Result<Option<PathBuf>> {
         let new = path.with_extension("db.new");
         fs::copy(&copy, &new).and_then(|_| File::open(&new)?.sync_all()).map_err(failed)?;
         fs::rename(&new, &path).map_err(failed)?;
+    }
+    if let Some(aside) = &aside {
+        match salvage::audits(aside, &path, MIGRATIONS) {
+            Ok(0) => {}
+            Ok(rows) => tracing::info!(rows, "rows of the audit log were read out of the damaged catalog"),
+            Err(failure) => tracing::warn!(%failure, "the audit log of the damaged catalog cannot be carried over"),
+        }
     }
     sync_dir(&home.join(DB)).map_err(failed)?;
     Ok(aside)

@@ -5,11 +5,13 @@
 
 pub mod agents_dir;
 mod amend;
+mod audit_mark;
 mod background;
 pub mod catalog;
 pub mod damage;
 pub mod journal;
 pub mod reserved;
+mod salvage;
 pub mod session_files;
 mod sqlite;
 mod together;
@@ -68,12 +70,14 @@ impl Store {
     /// A database that cannot be opened, or is of a newer schema.
     pub fn open(home: &Path, durability: Durability, on_fatal: &OnFatal) -> Result<Self> {
         let db = home.join(DB);
-        Ok(Self {
+        let store = Self {
             journal: Journal::open(&db.join(JOURNAL), durability, on_fatal)?,
             catalog: Catalog::open(&db.join(CATALOG), on_fatal)?,
             files: SessionFiles::default(),
             on_fatal: on_fatal.clone(),
-        })
+        };
+        store.mark_audits();
+        Ok(store)
     }
 
     /// Passes on what came of work with files; where a sync failed in it, the daemon ends.

@@ -57,7 +57,7 @@ impl From<Failure> for Judged {
 }
 
 /// A thread with a connection.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Worker {
     queue: SyncSender<Message>,
     broken: Broken,

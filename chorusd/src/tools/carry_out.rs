@@ -9,7 +9,7 @@ use chorus_proto::methods::permissions::{Decision, Rule, Verdict};
 use super::Scene;
 use super::shelf;
 use super::tool::{Outcome, Prepared};
-use crate::approvals::{Answer, Question};
+use crate::approvals::{Answer, Question, reason};
 use crate::store::catalog::Audit;
 
 /// Whether somebody is to be asked about a call, as far as that is known before the calls ahead of it have run.
@@ -86,10 +86,16 @@ pub async fn carry_out(call: ToolCall, scene: Arc<Scene>) -> Outcome {
                 call: call.id.clone(),
                 action: prepared.action.clone(),
                 verdict,
+                not_always: not_always(&prepared.action, &scene),
                 requester: scene.requester.clone(),
             };
             // Whoever decides notes it.
             match scene.world.approvals.ask(question, &*scene.say, &scene.cancel).await {
+                Ok(Answer::Approved { .. }) if denied_by_now(&prepared.action, &scene) => {
+                    let why = "the agent's permissions have changed since it was asked about";
+                    let _ = note(row("deny", why, scene.requester.to_string())).await;
+                    return Outcome::error(format!("{} is not allowed: {why}", prepared.action));
+                }
                 Ok(Answer::Approved { .. }) => {}
                 Ok(Answer::Denied { why, .. }) => {
                     return Outcome::error(format!("{} was not approved: {why}", prepared.action));
@@ -106,20 +112,23 @@ fn runs_commands(action: &str) -> bool {
     ["tool:bash:", "tool:git:"].iter().any(|prefix| action.starts_with(prefix))
 }
 
+/// Why an action cannot be approved for ever; `None`: it can.
+fn not_always(action: &str, scene: &Scene) -> Option<String> {
+    let missing = scene.world.sandbox.missing().filter(|_| runs_commands(action));
+    let unconfined = missing.map(|missing| format!("commands cannot be confined here: {missing}"));
+    scene.profile.can_always(action).err().or(unconfined)
+}
+
+/// Whether the agent's profile, as it is now, denies what somebody was asked about for a while.
+fn denied_by_now(action: &str, scene: &Scene) -> bool {
+    (scene.profile_now)().is_none_or(|profile| profile.judge(action).decision == Decision::Deny)
+}
+
 /// Nothing is run without a sandbox unless somebody said so, whatever the profile allows. `missing`: why there is none.
 fn ask_where_unconfined(verdict: &mut Verdict, missing: Option<&str>) {
     if let (Decision::Allow, Some(missing)) = (verdict.decision, missing) {
         verdict.decision = Decision::Ask;
         verdict.rule = Rule::Shell { reason: format!("commands cannot be confined here: {missing}") };
-    }
-}
-
-/// Why, for a person.
-fn reason(rule: &Rule) -> String {
-    match rule {
-        Rule::Pattern { list, index, pattern } => format!("{}[{index}] {pattern}", list.as_str()),
-        Rule::Default => "no rule matches it".into(),
-        Rule::Shell { reason } => format!("it is asked about because {reason}"),
     }
 }
 

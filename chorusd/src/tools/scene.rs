@@ -42,6 +42,8 @@ pub struct Scene {
     pub requester: Requester,
     /// As it is now: a change in this turn holds from the next call on.
     pub profile: Arc<Profile>,
+    /// The same, read when it is called; `None`: the agent is gone.
+    pub profile_now: Box<dyn Fn() -> Option<Arc<Profile>> + Send + Sync>,
     /// The turn is to end.
     pub cancel: CancellationToken,
     /// Tells whoever listens to the turn.

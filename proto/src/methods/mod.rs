@@ -7,6 +7,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub mod agent;
+pub mod approvals;
+pub mod audit;
 pub mod chain;
 pub mod context;
 pub mod daemon;

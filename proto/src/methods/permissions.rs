@@ -59,7 +59,7 @@ pub struct ShowParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ShowResult {
     pub info: ProfileInfo,
-    /// Every key of it: `deny`, `ask`, `allow`, `default`, `bash`, `network`, `examples`.
+    /// Every key of it: `deny`, `ask`, `allow`, `always`, `default`, `bash`, `network`, `examples`.
     pub profile: Value,
 }
 
@@ -123,7 +123,7 @@ pub struct Verdict {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Part {
-    /// Its action; one that is approved for ever is added to `allow` as exactly this.
+    /// Its action.
     pub action: String,
     pub decision: Decision,
     pub rule: Rule,
@@ -141,6 +141,11 @@ pub enum Rule {
         /// Its place in the list, from 0.
         index: u64,
         pattern: String,
+    },
+    /// Approved for ever: exactly this action is in `always`.
+    Always {
+        /// Its place in the list, from 0.
+        index: u64,
     },
     /// No pattern matched.
     Default,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::approvals::{Approval, Status};
 use super::method;
 use crate::message::{Attachment, ToolCall, Usage};
 
@@ -73,6 +74,18 @@ pub enum Said {
         id: String,
         name: String,
         is_error: bool,
+    },
+    /// A call waits until somebody approves or denies it.
+    Ask {
+        approval: Box<Approval>,
+    },
+    /// It does no longer.
+    Decided {
+        /// Of the approval.
+        id: String,
+        status: Status,
+        /// Null: nobody; it expired, or the turn ended.
+        by: Option<String>,
     },
     /// Something to tell the person: another try, a shorter window.
     Note(String),

@@ -1,7 +1,9 @@
 //! What holds for any command: joining others to a denied one never allows it.
 
-use chorus_proto::methods::permissions::Decision;
+use chorus_proto::methods::permissions::{Decision, Rule};
 use chorus_tests::rng::{Rng, rounds};
+
+use chorusd::permissions::Profile;
 
 use super::corpus::lines;
 use super::{action, own_profiles};
@@ -80,6 +82,51 @@ fn joining_more_to_a_denied_command_never_allows_it() {
     }
     // Some of it is no shell any more; of what is, a denied command stays denied.
     assert!(kept * 10 > all * 8, "only {kept} of {all} are still denied");
+}
+
+/// An action that was approved for ever is allowed where it would be asked about, and never where it is denied or cannot be seen
+/// through.
+#[test]
+fn what_is_approved_for_ever_never_beats_a_deny_nor_the_guard_of_the_shell() {
+    let commands = corpus_and_joined();
+    let always: Vec<String> = commands.iter().map(|(_, command)| action(command)).collect();
+    let mut profiles = super::profiles();
+    let mut seen = [0; 3];
+    for (at, (name, command)) in commands.iter().enumerate() {
+        let plain = profiles.get_mut(name).expect("a profile");
+        let mut spec = plain.spec().clone();
+        spec.examples.clear();
+        // Beside all kinds of others, of which none is this one.
+        spec.always = always[at..].iter().take(20).cloned().collect();
+        let with = Profile::new(spec).expect("a profile");
+        let (before, after) = (plain.judge(&action(command)), with.judge(&action(command)));
+        match before.decision {
+            Decision::Deny => assert_eq!(after.decision, Decision::Deny, "{name}: {command:?}: {after:?}"),
+            Decision::Allow => assert_eq!(after, before, "{name}: {command:?}"),
+            Decision::Ask => match plain.can_always(&action(command)) {
+                Ok(()) => assert_eq!(after.decision, Decision::Allow, "{name}: {command:?}: {after:?}"),
+                Err(_) => assert_eq!(after, before, "{name}: {command:?}"),
+            },
+        }
+        if matches!(before.rule, Rule::Shell { .. }) {
+            assert_eq!(after, before, "{name}: {command:?} cannot be seen through");
+        }
+        seen[before.decision as usize] += 1;
+    }
+    assert!(seen.iter().all(|count| *count > 50), "{seen:?}");
+}
+
+/// The corpus with its profiles, and as much again joined at random.
+fn corpus_and_joined() -> Vec<(String, String)> {
+    let corpus: Vec<(String, String)> = lines().into_iter().map(|(_, profile, command)| (profile, command)).collect();
+    let mut rng = Rng::new(22);
+    let joined = corpus.clone().into_iter().map(|(profile, command)| {
+        let (before, between, after) = JOINTS[rng.below(JOINTS.len() as u64) as usize];
+        let other = HARMLESS[rng.below(HARMLESS.len() as u64) as usize];
+        (profile, format!("{before}{command}{between}{other}{after}"))
+    });
+    let joined: Vec<_> = joined.collect();
+    corpus.into_iter().chain(joined).collect()
 }
 
 /// Pieces of commands that a reader may get wrong.

@@ -51,9 +51,11 @@ fn style(decision: Decision) -> Style {
 }
 
 /// A rule as `deny[3] tool:bash:rm .*`, or why there is none.
-fn rule(rule: &Rule) -> String {
+#[must_use]
+pub fn rule(rule: &Rule) -> String {
     match rule {
         Rule::Pattern { list, index, pattern } => format!("{}[{index}] {}", list.as_str(), safe::one_line(pattern)),
+        Rule::Always { index } => format!("always[{index}]: this very action was approved for ever"),
         Rule::Default => "the default: no rule matches".to_owned(),
         Rule::Shell { reason } => format!("asked about because {}", safe::one_line(reason)),
     }

@@ -8,8 +8,10 @@ use crate::app::App;
 use crate::commands::given;
 use crate::error::Failure;
 
+mod asking;
 mod attach;
 pub mod cancel;
+mod prompt;
 pub mod speech;
 pub mod turn;
 

@@ -97,6 +97,16 @@ impl Speech {
         self.end_line(out)
     }
 
+    /// Something that is no part of the turn's text comes on standard error.
+    ///
+    /// # Errors
+    /// [`Failure`] when standard output does not take it.
+    pub fn make_way(&mut self, out: &mut Out) -> Result<(), Failure> {
+        self.broken_off = true;
+        self.end_thought();
+        self.make_room(out)
+    }
+
     fn text(&mut self, out: &mut Out, text: &str) -> Result<(), Failure> {
         if text.is_empty() {
             return Ok(());

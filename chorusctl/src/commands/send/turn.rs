@@ -7,10 +7,12 @@ use chorus_proto::{CallError, ErrorKind};
 use serde_json::value::{RawValue, to_raw_value};
 use uuid::Uuid;
 
+use super::asking::Asking;
 use super::cancel::{Interrupts, Wanted};
 use super::speech::Speech;
 use crate::app::{App, Unanswered, read};
 use crate::error::Failure;
+use crate::ui::Out;
 use crate::ui::out::Format;
 
 /// What to do about a daemon that went away.
@@ -49,6 +51,14 @@ pub fn run(app: &mut App, interrupts: &Interrupts, params: &SendParams, how: How
     let format = app.out.format();
     let text = format == Format::Text;
     let mut speech = Speech::new(&app.out, app.notes, how.stream && text, how.thinking);
+    let mut asking = Asking::new(app.notes, app.places()?.socket.clone());
+    let mut show = |out: &mut Out, speech: &mut Speech, said: &Said| {
+        if format == Format::Jsonl && how.stream {
+            out.json_line(&piece(said)?)?;
+            out.flush()?;
+        }
+        speech.hear(out, said)
+    };
     interrupts.asked();
     let answer = app.call_streaming::<Send>(params, &mut |out, said| {
         // What a newer daemon may say beside is passed over.
@@ -58,13 +68,12 @@ pub fn run(app: &mut App, interrupts: &Interrupts, params: &SendParams, how: How
             Said::Queued { turn_id: Some(turn_id), .. } => interrupts.waits(turn_id),
             _ => {}
         }
-        if format == Format::Jsonl && how.stream {
-            out.json_line(&piece(&said)?)?;
-            out.flush()?;
-        }
-        speech.hear(out, &said)
+        asking.hear(out, &mut speech, said, &mut show)
     });
     let wanted = interrupts.ended();
+    if !matches!(answer, Err(Unanswered::Unshown(_))) {
+        asking.end(&mut app.out, &mut speech, &mut show)?;
+    }
     match answer {
         Ok(raw) if text => {
             let result: SendResult = read(&raw)?;

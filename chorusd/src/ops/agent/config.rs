@@ -69,6 +69,14 @@ async fn get(ops: &Ops, agent: &Arc<Entry>, key: Option<&str>) -> Result<ConfigR
     Ok(ConfigResult { agent: view::agent(ops, agent).await?, config, old: None })
 }
 
+/// Gives the agent these permissions; they were checked. For whoever holds the lock on agents and has read the file again.
+///
+/// # Errors
+/// As [`config`]; nothing is changed then.
+pub(in crate::ops) async fn set_permissions(ops: &Ops, agent: &Arc<Entry>, permissions: Value) -> Result<()> {
+    set(ops, agent, "permissions".into(), permissions).await.map(drop)
+}
+
 async fn set(ops: &Ops, agent: &Arc<Entry>, key: String, value: Value) -> Result<ConfigResult> {
     let value = normalise(&key, value, &ops.config.profiles)?;
     if let Some(model) = value.as_str().filter(|_| key == "model") {

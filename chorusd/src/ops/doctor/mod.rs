@@ -1,5 +1,6 @@
 //! `doctor`: whether everything is as it should be.
 
+mod audit;
 mod databases;
 mod files;
 mod home;
@@ -25,6 +26,7 @@ pub async fn doctor(ops: &Ops, params: DoctorParams) -> Result<DoctorResult> {
     let rebuilt = if params.rebuild && !damaged { Some(rebuild::rebuild(ops).await?) } else { None };
     if !damaged {
         checks.extend(files::checks(ops).await?);
+        checks.extend(audit::checks(ops).await?);
     }
     let (home, socket) = (ops.home.clone(), ops.socket.clone());
     checks.extend(blocking(move || Ok([home::permissions(&home), home::space(&home), home::socket(&socket)])).await?);

@@ -1,10 +1,12 @@
 //! The catalog: `db/chorus.db`. Agents and sessions stand in it as an index of what the files say.
 
 mod agents;
+mod approvals;
 mod audit;
+mod audit_chain;
 mod forget;
 mod rebuild;
-mod schema;
+pub(super) mod schema;
 mod sessions;
 mod settings;
 mod summaries;
@@ -13,7 +15,10 @@ mod usage;
 use std::path::{Path, PathBuf};
 
 pub use agents::AgentRow;
-pub use audit::Audit;
+pub use approvals::{ApprovalRow, Decided};
+pub use audit::{Audit, AuditEntry, AuditFilter};
+pub(super) use audit::{each_after, insert as insert_audit, newest as newest_audit};
+pub use audit_chain::{AuditHead, Walk, hex};
 pub use rebuild::Truth;
 pub use sessions::{Listing, SessionRow};
 pub use summaries::Wanted;
@@ -30,6 +35,7 @@ pub struct Catalog {
     writer: Worker,
     reader: Worker,
     path: PathBuf,
+    hear_audit: audit_chain::HearAudit,
 }
 
 impl Catalog {
@@ -45,7 +51,13 @@ impl Catalog {
             writer: Worker::writer("catalog", conn, on_fatal.clone())?,
             reader: Worker::reader("catalog-read", reader)?,
             path: path.to_owned(),
+            hear_audit: audit_chain::HearAudit::default(),
         })
+    }
+
+    /// Has `hear` told of every row of the audit log that is on the disk, in their order.
+    pub(super) fn hear_audits(&self, hear: impl Fn(AuditHead) + Send + Sync + 'static) {
+        self.hear_audit.set(hear);
     }
 
     /// Acknowledges nothing more: `failure` is fatal.

@@ -113,10 +113,16 @@ pub const MIGRATIONS: Migrations = &[
         agent_id    BLOB NOT NULL,
         agent_name  TEXT NOT NULL,
         turn_id     BLOB NOT NULL,
+        -- the model's id of it
+        call_id     TEXT NOT NULL,
         action      TEXT NOT NULL,
-        -- SHA-256 of what runs when it is approved
+        -- SHA-256 of what runs when it is approved, with all that it is bound to
         action_hash BLOB NOT NULL,
         nonce       BLOB NOT NULL,
+        -- why it is asked about
+        verdict     TEXT NOT NULL,
+        -- why it cannot be approved for ever, where it cannot
+        not_always  TEXT,
         requester   TEXT NOT NULL,
         asked_at    INTEGER NOT NULL,
         expires_at  INTEGER NOT NULL,

@@ -8,6 +8,7 @@ mod change;
 mod events;
 mod head;
 mod links;
+mod marks;
 mod record;
 mod schema;
 mod turn;

@@ -94,6 +94,8 @@ pub const MIGRATIONS: Migrations = &[
 ",
     // Records of compactions and of resumed contexts came: an older release cannot read them.
     "SELECT 1;",
+    // Small things by name: the newest row of the audit log, which is in another file.
+    "CREATE TABLE marks (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;",
 ];
 
 /// The highest number that any context has.

@@ -1,0 +1,56 @@
+//! `chorusctl approvals approve`.
+
+use chorus_proto::methods::approvals::{Approve, ApproveParams, ApproveResult};
+
+use crate::app::App;
+use crate::error::Failure;
+use crate::ui::safe;
+
+/// Let an action be done, once or from now on
+///
+/// The answer is for this very action, once. With --always it goes into the agent's profile, to the letter: the next time the same
+/// action is not asked about. What a rule denies, and a command that cannot be seen through, is never approved for ever.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  chorusctl approvals approve k7mq2x\n  chorusctl approvals approve k7mq2x --always"
+)]
+pub struct Args {
+    /// The id that `chorusctl approvals` shows
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Allow exactly this action from now on, too
+    #[arg(long)]
+    always: bool,
+}
+
+/// Approves it.
+///
+/// # Errors
+/// Why it is not.
+pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    app.answer::<Approve>(&ApproveParams { id: args.id, always: args.always, hash: None }, |app, done| {
+        let approval = &done.approval;
+        app.out.done(&format!("approved {} of {}", safe::one_line(&approval.id), safe::one_line(&approval.agent)))?;
+        app.out.flush()?;
+        for line in consequences(&done) {
+            app.notes.line(&line);
+        }
+        done.warnings.iter().for_each(|warning| app.notes.warning(warning));
+        Ok(())
+    })
+}
+
+/// What an approval for ever has changed.
+#[must_use]
+pub fn consequences(done: &ApproveResult) -> Vec<String> {
+    if !done.always {
+        return Vec::new();
+    }
+    let agent = safe::one_line(&done.approval.agent);
+    let mut lines = vec![format!("from now on {agent} may do exactly this without asking")];
+    if let Some(profile) = &done.profile_before {
+        let profile = safe::one_line(profile);
+        lines.push(format!("{agent} has a profile of its own now, made from {profile}; {profile} stays as it is, and later changes of it do not reach {agent}"));
+    }
+    lines
+}

@@ -1,0 +1,42 @@
+//! `chorusctl approvals`.
+
+use clap::Subcommand;
+
+use crate::app::App;
+use crate::error::Failure;
+
+pub mod approve;
+pub mod deny;
+pub mod list;
+pub mod shown;
+
+/// See what waits for an answer, and answer it
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+}
+
+#[derive(Debug, Subcommand)]
+#[command(defer = true)]
+enum Verb {
+    /// Show what waits for an answer; the same as no command
+    List(list::Args),
+    /// Let an action be done, once or from now on
+    Approve(approve::Args),
+    /// Refuse an action
+    Deny(deny::Args),
+}
+
+/// Carries one of the verbs out.
+///
+/// # Errors
+/// Why it did not succeed.
+pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    match args.verb {
+        None => list::run(list::Args::default(), app),
+        Some(Verb::List(args)) => list::run(args, app),
+        Some(Verb::Approve(args)) => approve::run(args, app),
+        Some(Verb::Deny(args)) => deny::run(args, app),
+    }
+}

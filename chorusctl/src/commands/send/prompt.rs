@@ -1,0 +1,166 @@
+//! The question at the terminal: a line that is read while the daemon may say that it is answered already.
+
+use std::io::{self, PipeReader, PipeWriter};
+use std::path::PathBuf;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use chorus_proto::methods::approvals::{Approval, Approve, ApproveParams, Deny, DenyParams};
+use chorus_proto::{CallError, Client, ErrorKind};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::getpgrp;
+use rustix::termios::{QueueSelector, tcflush, tcgetpgrp};
+
+use crate::commands::approvals::approve::consequences;
+use crate::error::Failure;
+use crate::ui::{Notes, Style, terminal};
+
+/// Longer than this nobody waits for an answer to be taken.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Whether a question can be put here: at a terminal, in the foreground.
+#[must_use]
+pub fn possible() -> bool {
+    terminal::interactive() && tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
+}
+
+/// A question that somebody is reading.
+#[derive(Debug)]
+pub struct Prompt {
+    pub id: String,
+    /// Closed to take the question back.
+    wake: Option<PipeWriter>,
+    thread: Option<JoinHandle<bool>>,
+}
+
+impl Prompt {
+    /// Puts the question. The action itself is on the screen already.
+    ///
+    /// # Errors
+    /// Where the system does not let it.
+    pub fn put(approval: Approval, socket: PathBuf, notes: Notes) -> io::Result<Self> {
+        let (woken, wake) = io::pipe()?;
+        let id = approval.id.clone();
+        // What was typed before the question was there answers nothing.
+        let _ = tcflush(io::stdin(), QueueSelector::IFlush);
+        let asking = Asking { approval, socket, notes, woken };
+        let thread = thread::Builder::new().name("prompt".into()).spawn(move || asking.ask())?;
+        Ok(Self { id, wake: Some(wake), thread: Some(thread) })
+    }
+
+    /// Takes the question back; whether it was answered here.
+    pub fn end(mut self) -> bool {
+        self.join()
+    }
+
+    fn join(&mut self) -> bool {
+        self.wake = None;
+        self.thread.take().is_some_and(|thread| thread.join().unwrap_or(false))
+    }
+}
+
+impl Drop for Prompt {
+    fn drop(&mut self) {
+        self.join();
+    }
+}
+
+struct Asking {
+    approval: Approval,
+    socket: PathBuf,
+    notes: Notes,
+    woken: PipeReader,
+}
+
+enum Choice {
+    Once,
+    Always,
+    No,
+}
+
+impl Asking {
+    /// True: it was answered here.
+    fn ask(&self) -> bool {
+        let always = self.approval.not_always.is_none();
+        loop {
+            let words = if always { "[y] once, [a] always exactly this, [N] no" } else { "[y] once, [N] no" };
+            self.notes.part(Style::Strong, &format!("approve? {words}: "));
+            let Some(line) = self.line() else { return false };
+            let choice = match &*line.trim().to_ascii_lowercase() {
+                "y" | "yes" => Choice::Once,
+                "a" | "always" if always => Choice::Always,
+                "a" | "always" => {
+                    let why = self.approval.not_always.as_deref().unwrap_or_default();
+                    self.notes.line(&format!("it cannot be approved for ever: {why}"));
+                    continue;
+                }
+                "" | "n" | "no" => Choice::No,
+                _ => {
+                    self.notes.line("y, a or n; nothing is no");
+                    continue;
+                }
+            };
+            match self.answer(&choice) {
+                Ok(lines) => lines.iter().for_each(|line| self.notes.line(line)),
+                // It still waits: what cannot be for ever may be once.
+                Err(CallError::Rpc(error)) if error.kind() == ErrorKind::Denied && matches!(choice, Choice::Always) => {
+                    Failure::from(error).tell(self.notes);
+                    continue;
+                }
+                Err(error) => Failure::from(error).tell(self.notes),
+            }
+            return true;
+        }
+    }
+
+    /// By a connection of its own, because the other one waits for the reply.
+    fn answer(&self, choice: &Choice) -> Result<Vec<String>, CallError> {
+        let mut client = Client::connect(&self.socket)?;
+        client.set_timeout(Some(PATIENCE))?;
+        let (id, hash) = (self.approval.id.clone(), Some(self.approval.hash.clone()));
+        Ok(match choice {
+            Choice::No => {
+                client.call::<Deny>(&DenyParams { id })?;
+                Vec::new()
+            }
+            Choice::Once | Choice::Always => {
+                let always = matches!(choice, Choice::Always);
+                let done = client.call::<Approve>(&ApproveParams { id, always, hash })?;
+                let warnings = done.warnings.iter().map(|warning| format!("warning: {warning}"));
+                consequences(&done).into_iter().chain(warnings).collect()
+            }
+        })
+    }
+
+    /// The next line that is typed; `None`: the question was taken back. The end of the input is an empty line.
+    fn line(&self) -> Option<String> {
+        let stdin = io::stdin();
+        let mut typed = Vec::new();
+        loop {
+            let mut waits = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(&self.woken, PollFlags::IN)];
+            match poll(&mut waits, None) {
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(_) => return None,
+                Ok(_) => {}
+            }
+            if !waits[1].revents().is_empty() {
+                return None;
+            }
+            let mut piece = [0; 1024];
+            // As it comes from the terminal, a line at a time: nothing of what is typed later may stay behind in a buffer.
+            match rustix::io::read(&stdin, &mut piece) {
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) | Ok(0) => {
+                    self.notes.line("");
+                    return Some(String::from_utf8_lossy(&typed).into_owned());
+                }
+                Ok(length) => {
+                    typed.extend_from_slice(&piece[..length]);
+                    if typed.ends_with(b"\n") {
+                        return Some(String::from_utf8_lossy(&typed).into_owned());
+                    }
+                }
+            }
+        }
+    }
+}

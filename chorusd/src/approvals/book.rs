@@ -1,0 +1,151 @@
+//! The open questions, in memory.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::approvals::{Approval, Status};
+use tokio::sync::futures::Notified;
+use tokio::sync::{Notify, oneshot};
+use uuid::Uuid;
+
+use super::MOST_OPEN;
+use super::question::Answer;
+use crate::failure::{Failure, Result};
+use crate::who::Requester;
+
+/// A question that is open.
+#[derive(Debug, Clone)]
+pub struct Open {
+    pub approval: Approval,
+    pub agent: Uuid,
+    pub requester: Requester,
+}
+
+/// The answer, as the waiting call hears it.
+#[derive(Debug)]
+pub struct Told {
+    pub answer: Answer,
+    pub status: Status,
+    pub by: Option<String>,
+    /// Of the approval that was answered.
+    pub hash: String,
+}
+
+impl Told {
+    /// Whoever took the question went away with it.
+    pub fn lost() -> Self {
+        let answer = Answer::Denied { by: None, why: "the answer was lost".into() };
+        Self { answer, status: Status::Denied, by: None, hash: String::new() }
+    }
+}
+
+#[derive(Debug)]
+struct Entry {
+    open: Open,
+    /// Somebody is answering it, or it is not noted yet.
+    claimed: bool,
+    tell: oneshot::Sender<Told>,
+}
+
+#[derive(Debug, Default)]
+pub struct Book {
+    entries: Mutex<HashMap<String, Entry>>,
+    released: Notify,
+}
+
+/// A question leaves the book when this is dropped.
+#[derive(Debug)]
+pub struct Listed<'a> {
+    book: &'a Book,
+    id: Option<String>,
+}
+
+impl Listed<'_> {
+    /// It does not.
+    pub fn stays(mut self) {
+        self.id = None;
+    }
+}
+
+impl Drop for Listed<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.id.take() {
+            self.book.entries().remove(&id);
+        }
+    }
+}
+
+impl Book {
+    fn entries(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a question that nobody can answer yet. `None`: its id is taken.
+    ///
+    /// # Errors
+    /// `busy` where the agent has too many.
+    pub fn add(&self, open: Open) -> Result<Option<oneshot::Receiver<Told>>> {
+        let mut entries = self.entries();
+        if entries.values().filter(|entry| entry.open.agent == open.agent).count() >= MOST_OPEN {
+            return Err(Failure::new(
+                ErrorKind::Busy,
+                format!("{MOST_OPEN} other actions of this agent wait for an answer already"),
+            ));
+        }
+        if entries.contains_key(&open.approval.id) {
+            return Ok(None);
+        }
+        let (tell, told) = oneshot::channel();
+        entries.insert(open.approval.id.clone(), Entry { open, claimed: true, tell });
+        Ok(Some(told))
+    }
+
+    /// Takes it out of the book when what this gives is dropped.
+    pub fn listed(&self, id: &str) -> Listed<'_> {
+        Listed { book: self, id: Some(id.to_owned()) }
+    }
+
+    pub fn get(&self, id: &str) -> Option<Open> {
+        self.entries().get(id).map(|entry| entry.open.clone())
+    }
+
+    /// Whether this call has it now.
+    pub fn claim(&self, id: &str) -> bool {
+        self.entries().get_mut(id).is_some_and(|entry| !std::mem::replace(&mut entry.claimed, true))
+    }
+
+    /// Anybody can have it again.
+    pub fn release(&self, id: &str) {
+        if let Some(entry) = self.entries().get_mut(id) {
+            entry.claimed = false;
+        }
+        self.released.notify_waiters();
+    }
+
+    /// Waits until one is released.
+    pub fn released(&self) -> Notified<'_> {
+        self.released.notified()
+    }
+
+    /// Takes it out, and tells the waiting call.
+    pub fn settle(&self, id: &str, told: Told) {
+        if let Some(entry) = self.entries().remove(id) {
+            // A call that is gone needs no answer.
+            let _ = entry.tell.send(told);
+        }
+    }
+
+    pub fn open(&self, agent: Option<Uuid>) -> Vec<Approval> {
+        let entries = self.entries();
+        let wanted = entries.values().filter(|entry| agent.is_none_or(|agent| entry.open.agent == agent));
+        let mut open: Vec<Approval> = wanted.map(|entry| entry.open.approval.clone()).collect();
+        drop(entries);
+        open.sort_by(|one, other| (one.asked_at, &one.id).cmp(&(other.asked_at, &other.id)));
+        open
+    }
+
+    pub fn count(&self, agent: Uuid) -> usize {
+        self.entries().values().filter(|entry| entry.open.agent == agent).count()
+    }
+}

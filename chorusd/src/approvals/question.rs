@@ -1,0 +1,112 @@
+//! What is asked, and what comes of it.
+
+use chorus_proto::methods::permissions::Verdict;
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use crate::who::Requester;
+
+/// What is asked.
+#[derive(Debug, Clone)]
+pub struct Question {
+    pub agent: Uuid,
+    pub agent_name: String,
+    pub turn: Uuid,
+    /// The model's id of the call.
+    pub call: String,
+    /// The whole action, exactly as it is carried out.
+    pub action: String,
+    pub verdict: Verdict,
+    /// Why it cannot be approved for ever; `None`: it can.
+    pub not_always: Option<String>,
+    /// Who asked for the turn; who may answer depends on it.
+    pub requester: Requester,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    Approved {
+        by: Requester,
+        /// This action is in the agent's profile from now on.
+        always: bool,
+    },
+    Denied {
+        /// `None`: nobody; it expired, or the turn ended.
+        by: Option<Requester>,
+        /// To be read by the model.
+        why: String,
+    },
+}
+
+impl Question {
+    /// SHA-256 of all that an approval is bound to: each as its length in 8 bytes and itself.
+    #[must_use]
+    pub fn bound(&self, nonce: Uuid) -> [u8; 32] {
+        let requester = self.requester.to_string();
+        let mut sum = Sha256::new();
+        for part in [
+            nonce.as_bytes().as_slice(),
+            self.agent.as_bytes(),
+            self.turn.as_bytes(),
+            self.call.as_bytes(),
+            requester.as_bytes(),
+            self.action.as_bytes(),
+        ] {
+            sum.update((part.len() as u64).to_be_bytes());
+            sum.update(part);
+        }
+        sum.finalize().into()
+    }
+}
+
+/// Six letters and digits that are not taken for each other, when read or typed.
+pub(super) fn short_id() -> String {
+    const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
+    let random = Uuid::new_v4();
+    // The first six bytes of a random UUID have nothing fixed in them.
+    random.as_bytes()[..6].iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use chorus_proto::methods::permissions::{Decision, Rule};
+
+    use super::*;
+
+    #[test]
+    fn an_approval_is_bound_to_each_of_its_parts() {
+        let verdict = Verdict { decision: Decision::Ask, rule: Rule::Default, parts: Vec::new() };
+        let question = Question {
+            agent: Uuid::from_u128(1),
+            agent_name: "a".into(),
+            turn: Uuid::from_u128(2),
+            call: "c".into(),
+            action: "tool:bash:ls".into(),
+            verdict,
+            not_always: None,
+            requester: Requester::Owner,
+        };
+        let nonce = Uuid::from_u128(3);
+        let bound = question.bound(nonce);
+        assert_eq!(bound, question.clone().bound(nonce));
+        let person = Requester::Person { id: "1".into(), name: String::new(), roles: Vec::new() };
+        for other in [
+            Question { agent: Uuid::from_u128(9), ..question.clone() },
+            Question { turn: Uuid::from_u128(9), ..question.clone() },
+            Question { call: "d".into(), ..question.clone() },
+            Question { action: "tool:bash:ls ".into(), ..question.clone() },
+            Question { requester: person, ..question.clone() },
+        ] {
+            assert_ne!(bound, other.bound(nonce));
+        }
+        assert_ne!(bound, question.bound(Uuid::from_u128(4)));
+    }
+
+    #[test]
+    fn ids_can_be_typed() {
+        let ids: Vec<String> = (0..100).map(|_| short_id()).collect();
+        assert!(ids.iter().all(|id| id.len() == 6 && id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())));
+        assert!(ids[0] != ids[1] && ids[1] != ids[2]);
+    }
+}

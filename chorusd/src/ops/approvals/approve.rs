@@ -1,0 +1,99 @@
+//! `approvals.approve`.
+
+use std::sync::Arc;
+
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::approvals::{ApproveParams, ApproveResult};
+use chorus_proto::methods::permissions::Decision;
+use serde_json::Value;
+
+use crate::agent::directory::Entry;
+use crate::approvals::{Change, Claim};
+use crate::failure::{Failure, Result};
+use crate::ops::agent::config::set_permissions;
+use crate::ops::agent::refresh_alone;
+use crate::ops::permissions::usable;
+use crate::ops::{Ops, select};
+use crate::store::catalog::Audit;
+use crate::who::Requester;
+
+/// Lets what was asked be done, once; with `always` from now on.
+///
+/// # Errors
+/// `not_found`, `conflict`, `expired`; `denied` where the agent's profile denies it by now, or `always` cannot work: it stays open
+/// then. An answer that cannot be written down denies it.
+pub async fn approve(ops: &Ops, params: ApproveParams) -> Result<ApproveResult> {
+    let by = Requester::Owner;
+    let claim = ops.registry.world.approvals.claim(&params.id, &by, params.hash.as_deref()).await?;
+    if params.always {
+        return always(ops, claim, &by).await;
+    }
+    let agent = select::agent(ops, Some(&claim.approval().agent)).await?;
+    let claim = still_asked(&agent, claim).await?;
+    Ok(ApproveResult {
+        approval: claim.approve(None).await?.tell(),
+        always: false,
+        profile_before: None,
+        warnings: Vec::new(),
+    })
+}
+
+/// What the profile denies by now, no approval lets through.
+async fn still_asked<'a>(agent: &Entry, claim: Claim<'a>) -> Result<Claim<'a>> {
+    if usable(&agent.facts)?.judge(&claim.approval().action).decision != Decision::Deny {
+        return Ok(claim);
+    }
+    let name = agent.facts.name.clone();
+    claim.deny("the agent's profile denies it by now").await?;
+    Err(Failure::new(ErrorKind::Denied, format!("the profile of {name} denies it by now; it was refused")))
+}
+
+async fn always(ops: &Ops, claim: Claim<'_>, by: &Requester) -> Result<ApproveResult> {
+    let _one_at_a_time = ops.agents_lock.lock().await;
+    let agent =
+        ops.directory.by_id(claim.agent()).ok_or_else(|| select::unknown_agent(ops, &claim.approval().agent))?;
+    let agent = refresh_alone(ops, agent).await?;
+    let claim = still_asked(&agent, claim).await?;
+    let new = own(&agent, &claim.approval().action)?;
+    let old = agent.permissions.clone();
+    // Written down before it is so.
+    let change = Change { old: old.to_string(), new: new.to_string() };
+    let noted = claim.approve(Some(change)).await?;
+    let profile_before = old.as_str().map(str::to_owned);
+    let set = set_permissions(ops, &agent, new.clone()).await;
+    let approval = noted.approval.clone();
+    let mut warnings = Vec::new();
+    if let Err(failure) = &set {
+        warnings.push(format!("it was approved once, but not for ever: {failure}"));
+        let row = Audit {
+            at: ops.clock.now(),
+            agent: agent.facts.id,
+            agent_name: agent.facts.name.clone(),
+            turn: Some(approval.turn_id),
+            action: approval.action.clone(),
+            decision: "not_changed".into(),
+            rule: failure.to_string(),
+            user: by.to_string(),
+            old: Some(new.to_string()),
+            new: Some(old.to_string()),
+        };
+        if let Err(failure) = ops.store.catalog.audit(row).await {
+            tracing::warn!(%failure, "that a change failed cannot be written down");
+        }
+    }
+    drop(noted);
+    Ok(ApproveResult {
+        approval,
+        always: set.is_ok(),
+        profile_before: profile_before.filter(|_| set.is_ok()),
+        warnings,
+    })
+}
+
+/// The agent's permissions with this action more.
+fn own(agent: &Arc<Entry>, action: &str) -> Result<Value> {
+    usable(&agent.facts)?.with_always(&agent.permissions, action).map_err(|why| {
+        Failure::new(ErrorKind::Denied, format!("it cannot be approved for ever: {why}"))
+            .hint("it still waits: approve it once, without --always")
+    })
+}

@@ -1,0 +1,5 @@
+//! `approvals.*`.
+
+pub mod approve;
+pub mod deny;
+pub mod list;

@@ -1,0 +1,55 @@
+//! `audit` and `audit.verify`.
+
+pub mod verify;
+
+use chorus_proto::methods::audit::{AuditParams, AuditResult, AuditRow};
+
+use super::context::history::since;
+use super::{Ops, select};
+use crate::failure::Result;
+use crate::store::catalog::{AuditEntry, AuditFilter, hex};
+
+/// A page of the audit log, the newest row last.
+///
+/// # Errors
+/// `agent_not_found`, `invalid_params`, or a database that cannot be read.
+pub async fn audit(ops: &Ops, params: AuditParams) -> Result<AuditResult> {
+    let since = params.since.as_deref().map(|text| since(text, ops.clock.now())).transpose()?;
+    let agents = match &params.agent {
+        Some(name) => named(ops, name).await?,
+        None => Vec::new(),
+    };
+    let after = i64::try_from(params.after.unwrap_or(0)).unwrap_or(i64::MAX);
+    let filter = AuditFilter { agents, since, after, limit: params.limit.map(|limit| limit.min(i64::MAX as u64)) };
+    let (rows, more) = ops.store.catalog.audit_rows(filter).await?;
+    let rows: Vec<AuditRow> = rows.into_iter().map(shown).collect();
+    let next = rows.last().map(|row| row.id).filter(|_| more);
+    Ok(AuditResult { rows, next })
+}
+
+/// The agents of that name that there are, or that were destroyed.
+async fn named(ops: &Ops, name: &str) -> Result<Vec<uuid::Uuid>> {
+    if let Some(entry) = ops.directory.by_name(name) {
+        return Ok(vec![entry.facts.id]);
+    }
+    let before = ops.store.catalog.audited(name.to_owned()).await?;
+    if before.is_empty() { Err(select::unknown_agent(ops, name)) } else { Ok(before) }
+}
+
+fn shown(entry: AuditEntry) -> AuditRow {
+    let AuditEntry { id, row, hash } = entry;
+    AuditRow {
+        id: u64::try_from(id).unwrap_or(0),
+        at: row.at,
+        agent_id: row.agent,
+        agent: row.agent_name,
+        turn_id: row.turn,
+        action: row.action,
+        decision: row.decision,
+        rule: row.rule,
+        user: row.user,
+        old: row.old,
+        new: row.new,
+        hash: hex(&hash),
+    }
+}

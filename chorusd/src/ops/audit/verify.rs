@@ -1,0 +1,18 @@
+//! `audit.verify`.
+
+use chorus_proto::methods::audit::{VerifyParams, VerifyResult};
+
+use crate::failure::Result;
+use crate::ops::Ops;
+
+/// Walks the chain of the audit log.
+///
+/// # Errors
+/// A database that cannot be read.
+pub async fn verify(ops: &Ops, _: VerifyParams) -> Result<VerifyResult> {
+    let walk = ops.store.verify_audit().await?;
+    let head = (walk.head.id > 0).then(|| walk.head.hex());
+    let (at, reason) = walk.broken.map_or((None, None), |(at, reason)| (at, Some(reason)));
+    let intact = reason.is_none();
+    Ok(VerifyResult { rows: walk.rows, intact, broken_at: at.and_then(|at| u64::try_from(at).ok()), reason, head })
+}

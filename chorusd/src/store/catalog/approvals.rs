@@ -1,0 +1,183 @@
+//! Questions to people. The open ones are in memory; the table remembers what became of each.
+
+use chorus_proto::methods::approvals::{Approval, Status};
+use chorus_proto::methods::permissions::Verdict;
+use jiff::Timestamp;
+use rusqlite::{Connection, Row, params};
+use uuid::Uuid;
+
+use super::Catalog;
+use super::audit::{self, Audit};
+use super::audit_chain::hex;
+use crate::failure::{Failure, Result};
+use crate::store::journal::{from_nanos, to_nanos};
+
+/// A question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalRow {
+    pub approval: Approval,
+    pub agent: Uuid,
+    pub hash: [u8; 32],
+    pub nonce: Uuid,
+}
+
+/// What became of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decided {
+    pub id: String,
+    pub status: Status,
+    pub at: Timestamp,
+    pub by: Option<String>,
+}
+
+const COLUMNS: &str = "id, agent_name, turn_id, call_id, action, action_hash, verdict, requester, asked_at, expires_at,
+    status, not_always, decided_at, decided_by, agent_id";
+
+impl Catalog {
+    /// Notes a question; false: its id is taken.
+    pub fn ask_approval(&self, row: ApprovalRow) -> impl Future<Output = Result<bool>> + Send + use<> {
+        self.writer.submit(move |conn| insert(conn, &row))
+    }
+
+    /// Notes what became of an open question, with its row of the audit log; false: it was not open, and nothing is noted.
+    pub fn decide_approval(&self, decided: Decided, row: Audit) -> impl Future<Output = Result<bool>> + Send + use<> {
+        let hear = self.hear_audit.clone();
+        let decide = move |conn: &Connection| {
+            if !decide(conn, &decided)? {
+                return Ok(None);
+            }
+            audit::append(conn, &row).map(Some)
+        };
+        let done = self.writer.submit_telling(decide, move |head| {
+            if let Some(head) = head {
+                hear.tell(*head);
+            }
+        });
+        async move { Ok(done.await?.is_some()) }
+    }
+
+    /// Denies what is open in the table though nobody waits for it any more; says how many there were.
+    ///
+    /// # Errors
+    /// A database that cannot be read or written.
+    pub async fn close_approvals(&self, now: Timestamp) -> Result<usize> {
+        let open = self.reader.submit(|conn| select(conn, "status = 'open' ORDER BY asked_at", params![])).await?;
+        let count = open.len();
+        for (approval, agent) in open {
+            let decided = Decided { id: approval.id, status: Status::Denied, at: now, by: None };
+            let row = Audit {
+                at: now,
+                agent,
+                agent_name: approval.agent,
+                turn: Some(approval.turn_id),
+                action: approval.action,
+                decision: "withdrawn".into(),
+                rule: "the daemon was started anew".into(),
+                user: "nobody".into(),
+                old: None,
+                new: None,
+            };
+            self.decide_approval(decided, row).await?;
+        }
+        Ok(count)
+    }
+
+    /// The question of that id.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn approval(&self, id: String) -> Result<Option<Approval>> {
+        let mut found = self.reader.submit(move |conn| select(conn, "id = ?1", params![id])).await?;
+        Ok(found.pop().map(|(approval, _)| approval))
+    }
+
+    /// The newest so many that were decided, the oldest of them first.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn decided_approvals(&self, agent: Option<Uuid>, most: u32) -> Result<Vec<Approval>> {
+        let wanted = "status <> 'open' AND (?1 IS NULL OR agent_id = ?1) ORDER BY asked_at DESC LIMIT ?2";
+        let agent = agent.map(|agent| agent.as_bytes().to_vec());
+        let found = self.reader.submit(move |conn| select(conn, wanted, params![agent, most])).await?;
+        Ok(found.into_iter().rev().map(|(approval, _)| approval).collect())
+    }
+}
+
+fn insert(conn: &Connection, row: &ApprovalRow) -> Result<bool> {
+    let asked = &row.approval;
+    let verdict = Verdict {
+        decision: chorus_proto::methods::permissions::Decision::Ask,
+        rule: asked.rule.clone(),
+        parts: asked.parts.clone(),
+    };
+    let verdict = serde_json::to_string(&verdict).map_err(|e| Failure::internal(e.to_string()))?;
+    let added = conn
+        .prepare_cached(
+            "INSERT INTO approvals (id, agent_id, agent_name, turn_id, call_id, action, action_hash, nonce, verdict,
+                 requester, asked_at, expires_at, status, not_always)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 'open', ?13) ON CONFLICT (id) DO NOTHING",
+        )?
+        .execute(params![
+            asked.id,
+            row.agent.as_bytes(),
+            asked.agent,
+            asked.turn_id.as_bytes(),
+            asked.call_id,
+            asked.action,
+            row.hash,
+            row.nonce.as_bytes(),
+            verdict,
+            asked.requester,
+            to_nanos(asked.asked_at),
+            to_nanos(asked.expires_at),
+            asked.not_always,
+        ])?;
+    Ok(added == 1)
+}
+
+fn decide(conn: &Connection, decided: &Decided) -> Result<bool> {
+    let changed = conn
+        .prepare_cached(
+            "UPDATE approvals SET status = ?2, decided_at = ?3, decided_by = ?4 WHERE id = ?1 AND status = 'open'",
+        )?
+        .execute(params![decided.id, decided.status.as_str(), to_nanos(decided.at), decided.by])?;
+    Ok(changed == 1)
+}
+
+fn select(conn: &Connection, wanted: &str, values: impl rusqlite::Params) -> Result<Vec<(Approval, Uuid)>> {
+    let mut statement = conn.prepare_cached(&format!("SELECT {COLUMNS} FROM approvals WHERE {wanted}"))?;
+    let mut rows = statement.query(values)?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push((read(row)?, Uuid::from_bytes(row.get(14)?)));
+    }
+    Ok(found)
+}
+
+fn read(row: &Row<'_>) -> Result<Approval> {
+    let verdict: String = row.get(6)?;
+    let verdict: Verdict =
+        serde_json::from_str(&verdict).map_err(|e| Failure::internal(format!("an approval cannot be read: {e}")))?;
+    Ok(Approval {
+        id: row.get(0)?,
+        agent: row.get(1)?,
+        turn_id: Uuid::from_bytes(row.get(2)?),
+        call_id: row.get(3)?,
+        action: row.get(4)?,
+        hash: hex(&row.get::<_, Vec<u8>>(5)?),
+        rule: verdict.rule,
+        parts: verdict.parts,
+        requester: row.get(7)?,
+        asked_at: from_nanos(row.get(8)?),
+        expires_at: from_nanos(row.get(9)?),
+        status: match row.get::<_, String>(10)?.as_str() {
+            "open" => Status::Open,
+            "approved" => Status::Approved,
+            "expired" => Status::Expired,
+            _ => Status::Denied,
+        },
+        not_always: row.get(11)?,
+        decided_at: row.get::<_, Option<i64>>(12)?.map(from_nanos),
+        decided_by: row.get(13)?,
+    })
+}

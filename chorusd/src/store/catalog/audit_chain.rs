@@ -1,0 +1,166 @@
+//! The chain of the audit log: what each row's hash is over. docs/PERMISSIONS.md has it for other programs.
+
+use std::sync::{Arc, OnceLock};
+
+use sha2::{Digest as _, Sha256};
+
+use super::audit::{Audit, AuditEntry};
+use crate::store::journal::to_nanos;
+
+/// The newest row of a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuditHead {
+    pub id: i64,
+    pub hash: [u8; 32],
+}
+
+impl AuditHead {
+    /// Before the first row.
+    pub const NONE: Self = Self { id: 0, hash: [0; 32] };
+
+    /// The hash in hex.
+    #[must_use]
+    pub fn hex(&self) -> String {
+        hex(&self.hash)
+    }
+}
+
+/// Bytes as hex digits.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// SHA-256 over the hash before and every field in the order of the table: numbers as 8 bytes, texts and ids as their length in 8
+/// bytes and themselves, what may be missing behind a byte that says whether it is there. Numbers are big-endian.
+#[must_use]
+pub fn hash(before: &[u8; 32], id: i64, row: &Audit) -> [u8; 32] {
+    let mut sum = Sum(Sha256::new_with_prefix(before));
+    sum.number(id);
+    sum.number(to_nanos(row.at));
+    sum.bytes(row.agent.as_bytes());
+    sum.bytes(row.agent_name.as_bytes());
+    sum.maybe(row.turn.as_ref().map(|turn| turn.as_bytes().as_slice()));
+    for text in [&row.action, &row.decision, &row.rule, &row.user] {
+        sum.bytes(text.as_bytes());
+    }
+    for text in [&row.old, &row.new] {
+        sum.maybe(text.as_ref().map(String::as_bytes));
+    }
+    sum.0.finalize().into()
+}
+
+struct Sum(Sha256);
+
+impl Sum {
+    fn number(&mut self, number: i64) {
+        self.0.update(number.to_be_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.0.update((bytes.len() as u64).to_be_bytes());
+        self.0.update(bytes);
+    }
+
+    fn maybe(&mut self, bytes: Option<&[u8]>) {
+        self.0.update([u8::from(bytes.is_some())]);
+        if let Some(bytes) = bytes {
+            self.bytes(bytes);
+        }
+    }
+}
+
+/// A walk along the chain.
+#[derive(Debug, Clone)]
+pub struct Walk {
+    /// How many rows there are.
+    pub rows: u64,
+    /// The last row that fits.
+    pub head: AuditHead,
+    /// What does not: the number of the row, where it is one, and why.
+    pub broken: Option<(Option<i64>, String)>,
+    /// Known from elsewhere.
+    known: Option<AuditHead>,
+}
+
+impl Walk {
+    pub(super) fn new(known: Option<AuditHead>) -> Self {
+        Self { rows: 0, head: AuditHead::NONE, broken: None, known }
+    }
+
+    /// Along the rows behind this one.
+    #[must_use]
+    pub fn after(head: AuditHead) -> Self {
+        Self { head, ..Self::new(None) }
+    }
+
+    pub(super) fn last(&self) -> i64 {
+        self.head.id
+    }
+
+    /// Whether everything so far fits.
+    #[must_use]
+    pub fn is_intact(&self) -> bool {
+        self.broken.is_none()
+    }
+
+    /// Looks at the next row.
+    pub fn step(&mut self, entry: &AuditEntry) {
+        let due = self.head.id + 1;
+        let hash = hash(&self.head.hash, entry.id, &entry.row);
+        let wrong = if entry.id != due {
+            Some(format!("row {due} should come before it and is missing"))
+        } else if entry.hash != hash {
+            Some("its hash is not that of what it says and of the row before it".to_owned())
+        } else if self.known.is_some_and(|known| known.id == entry.id && known.hash != hash) {
+            Some("it is not the row that was written there: the log was made anew from here or before".to_owned())
+        } else {
+            None
+        };
+        if let Some(wrong) = wrong {
+            self.broken = Some((Some(entry.id), wrong));
+            return;
+        }
+        self.rows += 1;
+        self.head = AuditHead { id: entry.id, hash };
+    }
+
+    pub(super) fn count(&mut self, rows: u64) {
+        self.rows = rows;
+    }
+
+    pub(super) fn end(mut self) -> Self {
+        if let Some(known) = self.known.filter(|known| self.broken.is_none() && known.id > self.head.id) {
+            let (first, last) = (self.head.id + 1, known.id);
+            self.broken = Some((None, format!("rows {first} to {last} were written and are missing at the end")));
+        }
+        self
+    }
+}
+
+/// Who hears of every row that is on the disk.
+#[derive(Clone, Default)]
+pub struct HearAudit(Arc<OnceLock<Box<dyn Fn(AuditHead) + Send + Sync>>>);
+
+impl HearAudit {
+    pub(super) fn set(&self, hear: impl Fn(AuditHead) + Send + Sync + 'static) {
+        let _ = self.0.set(Box::new(hear));
+    }
+
+    pub(super) fn tell(&self, head: AuditHead) {
+        if let Some(hear) = self.0.get() {
+            hear(head);
+        }
+    }
+}
+
+impl std::fmt::Debug for HearAudit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("HearAudit")
+    }
+}

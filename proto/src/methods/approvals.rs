@@ -1,0 +1,135 @@
+//! `approvals.*`: what people are asked before it is done.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::method;
+use super::permissions::{Part, Rule};
+
+method!(
+    /// The actions that wait for an answer.
+    List = "approvals.list", ListParams => ListResult
+);
+method!(
+    /// Lets the action be done, once; with `always` the agent's profile allows exactly it from now on.
+    Approve = "approvals.approve", ApproveParams => ApproveResult
+);
+method!(
+    /// Refuses it; the model is told.
+    Deny = "approvals.deny", DenyParams => DenyResult
+);
+
+/// Where an approval stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Status {
+    Open,
+    Approved,
+    /// By somebody, or because the turn ended.
+    Denied,
+    /// Nobody answered in time.
+    Expired,
+}
+
+impl Status {
+    /// The word on the wire.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Approved => "approved",
+            Self::Denied => "denied",
+            Self::Expired => "expired",
+        }
+    }
+}
+
+/// One action that somebody is asked about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Approval {
+    /// Six letters and digits.
+    pub id: String,
+    pub agent: String,
+    pub turn_id: Uuid,
+    /// The model's id of the call.
+    pub call_id: String,
+    /// The whole action, exactly as it is carried out. Show it with everything in it made visible.
+    pub action: String,
+    /// SHA-256, in hex, of the action with all that it is bound to.
+    pub hash: String,
+    /// Why it is asked about.
+    pub rule: Rule,
+    /// Of a command that is judged in parts, each of them; else the action itself.
+    pub parts: Vec<Part>,
+    /// On whose behalf: `owner`, `nobody` (no person), or somebody in a channel.
+    pub requester: String,
+    pub asked_at: Timestamp,
+    pub expires_at: Timestamp,
+    pub status: Status,
+    /// Why it cannot be approved for ever; null: it can.
+    pub not_always: Option<String>,
+    pub decided_at: Option<Timestamp>,
+    /// Null: nobody; it expired, or the turn ended.
+    pub decided_by: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ListParams {
+    /// Only of this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The last hundred that were decided, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ListResult {
+    /// In the order they were asked.
+    pub approvals: Vec<Approval>,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ApproveParams {
+    pub id: String,
+    /// From now on, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub always: bool,
+    /// That of the approval that was shown: where the one of this id has another, nothing is approved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ApproveResult {
+    pub approval: Approval,
+    /// Whether the agent's profile allows it from now on.
+    pub always: bool,
+    /// The named profile that the agent had; it stays as it is, and the agent has one of its own now.
+    pub profile_before: Option<String>,
+    /// What a person should know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DenyParams {
+    pub id: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DenyResult {
+    pub approval: Approval,
+}

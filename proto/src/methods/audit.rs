@@ -1,0 +1,88 @@
+//! `audit` and `audit.verify`: what was decided about what agents do.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::method;
+
+method!(
+    /// The log of decisions and changes, the newest last.
+    Audit = "audit", AuditParams => AuditResult
+);
+method!(
+    /// Walks the log's chain of hashes.
+    Verify = "audit.verify", VerifyParams => VerifyResult
+);
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AuditParams {
+    /// Only of this one, destroyed or not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// A duration back from now (`7d`, `1h30m`) or a date.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// Only the newest so many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// Only rows after this number: for the next page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AuditResult {
+    /// The newest last.
+    pub rows: Vec<AuditRow>,
+    /// The `after` of the next page; null at the end.
+    pub next: Option<u64>,
+}
+
+/// One decision, or one change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AuditRow {
+    /// One more than that of the row before it.
+    pub id: u64,
+    pub at: Timestamp,
+    pub agent_id: Uuid,
+    /// Its name at that time.
+    pub agent: String,
+    pub turn_id: Option<Uuid>,
+    pub action: String,
+    /// `allow`, `ask` or `deny` by a rule; `approved`, `approved_always`, `refused`, `expired` or `withdrawn` of what was asked;
+    /// `changed`. Others may come.
+    pub decision: String,
+    /// Why, for a person.
+    pub rule: String,
+    /// On whose behalf, or who answered.
+    pub user: String,
+    /// Of a change: the value before and after.
+    pub old: Option<String>,
+    pub new: Option<String>,
+    /// SHA-256, in hex, over the hash of the row before it and all of this one.
+    pub hash: String,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct VerifyParams {}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct VerifyResult {
+    /// How many there are.
+    pub rows: u64,
+    pub intact: bool,
+    /// The first row that does not fit; null where all do, or where rows are missing at the end.
+    pub broken_at: Option<u64>,
+    /// What is wrong with it.
+    pub reason: Option<String>,
+    /// Hash of the newest row, in hex: kept elsewhere it shows later that nothing before it was changed. Null: there are no rows.
+    pub head: Option<String>,
+}

@@ -1,0 +1,124 @@
+//! Approved for ever: exactly this action, of this agent.
+
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::agent::{Config, ConfigParams};
+use chorus_proto::methods::permissions::{Check, CheckParams, Decision, Rule, Show, ShowParams};
+use chorus_tests::chat::kind_of;
+use chorus_tests::ctl::chorusctl;
+use serde_json::{Value, json};
+
+use super::{ACTION, Rig, always, audit, deny, in_catalog, list, open};
+
+/// The agent's permissions, as its file has them.
+fn permissions(rig: &Rig, agent: &str) -> Value {
+    let text = std::fs::read_to_string(rig.home.agent(agent).join("agent.json")).expect("agent.json");
+    serde_json::from_str::<Value>(&text).expect("JSON")["permissions"].clone()
+}
+
+fn set(rig: &Rig, permissions: Value) {
+    let params = ConfigParams { name: "a".into(), key: Some("permissions".into()), value: Some(permissions) };
+    rig.client().call::<Config>(&params).expect("set");
+}
+
+#[test]
+fn from_then_on_it_is_not_asked_about_and_nothing_else_changes() {
+    let rig = Rig::new();
+    rig.agent("b");
+    let before = rig.client().call::<Show>(&ShowParams { name: "asking".into() }).expect("a profile").profile;
+    let (asked, turn) = rig.asked(1);
+    let said = chorusctl(&rig.home, ["approvals", "approve", &asked[0].id, "--always"]);
+    assert!(said.stderr.contains("a has a profile of its own now, made from asking"), "{}", said.stderr);
+    said.ok();
+    turn.join().expect("the client").expect("a turn");
+    // The next one runs at once.
+    rig.script(1);
+    rig.send_beside("a", "And now?").join().expect("the client").expect("a turn");
+    assert!(rig.results("a").iter().all(|(is_error, _)| !is_error));
+    assert_eq!(rig.decisions(), ["ask", "approved_always", "allow"]);
+    let verdict = rig.client().call::<Check>(&CheckParams { agent: Some("a".into()), action: ACTION.into() });
+    assert_eq!(verdict.expect("a verdict").rule, Rule::Always { index: 0 });
+    let own = permissions(&rig, "a");
+    assert_eq!((&own["always"], &own["ask"]), (&json!([ACTION]), &before["ask"]));
+    // The one that others have is as it was.
+    assert_eq!(permissions(&rig, "b"), "asking");
+    let after = rig.client().call::<Show>(&ShowParams { name: "asking".into() }).expect("a profile").profile;
+    assert_eq!(before, after);
+    let verdict = rig.client().call::<Check>(&CheckParams { agent: Some("b".into()), action: ACTION.into() });
+    assert_eq!(verdict.expect("a verdict").decision, Decision::Ask);
+    let rows = audit(&mut rig.client());
+    let row = rows.iter().find(|row| row.decision == "approved_always").expect("a row");
+    let new: Value = serde_json::from_str(row.new.as_deref().expect("a value")).expect("JSON");
+    assert_eq!((row.old.as_deref(), new), (Some("\"asking\""), own));
+}
+
+#[test]
+fn an_edit_of_the_file_meanwhile_is_kept() {
+    let rig = Rig::new();
+    let (asked, turn) = rig.asked(1);
+    let path = rig.home.agent("a").join("agent.json");
+    let text = std::fs::read_to_string(&path).expect("agent.json");
+    let mut map: Value = serde_json::from_str(&text).expect("JSON");
+    map["permissions"] =
+        json!({"ask": ["tool:list_models:.*"], "network": true, "examples": [{"action": ACTION, "decision": "ask"}]});
+    map["mine"] = json!("stays");
+    std::fs::write(&path, map.to_string()).expect("written");
+    let done = always(&mut rig.client(), &asked[0].id).expect("heard");
+    assert!(done.always && done.profile_before.is_none() && done.warnings.is_empty(), "{done:?}");
+    turn.join().expect("the client").expect("a turn");
+    assert_eq!(
+        permissions(&rig, "a"),
+        json!({"ask": ["tool:list_models:.*"], "network": true, "examples": [], "always": [ACTION]})
+    );
+    assert!(std::fs::read_to_string(&path).expect("agent.json").contains("stays"));
+}
+
+#[test]
+fn two_at_once_are_both_kept_and_a_second_of_the_same_is_no_harm() {
+    let rig = Rig::new();
+    let (asked, turn) = rig.asked(3);
+    let answers: Vec<_> = asked
+        .iter()
+        .map(|asked| {
+            let (mut client, id) = (rig.client(), asked.id.clone());
+            std::thread::spawn(move || always(&mut client, &id).expect("heard").always)
+        })
+        .collect();
+    assert!(answers.into_iter().all(|answer| answer.join().expect("an answer")));
+    turn.join().expect("the client").expect("a turn");
+    assert_eq!(permissions(&rig, "a")["always"], json!([ACTION]));
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_down_changes_nothing() {
+    let rig = Rig::new();
+    let (asked, turn) = rig.asked(1);
+    in_catalog(
+        &rig.home.path,
+        "CREATE TRIGGER no_yes BEFORE INSERT ON audit_log WHEN new.decision LIKE 'approved%'
+         BEGIN SELECT RAISE(ABORT, 'no'); END;",
+    );
+    assert_eq!(kind_of(always(&mut rig.client(), &asked[0].id)), ErrorKind::StorageFailed);
+    turn.join().expect("the client").expect("a turn");
+    assert!(rig.results("a")[0].0);
+    assert_eq!(permissions(&rig, "a"), "asking");
+}
+
+#[test]
+fn where_it_cannot_work_it_is_refused_and_the_question_stays() {
+    let rig = Rig::new();
+    let (asked, turn) = rig.asked(1);
+    // As many rules as a profile may have.
+    let rules: Vec<String> = (0..999).map(|n| format!("tool:view:{n}")).collect();
+    set(&rig, json!({"ask": ["tool:list_models:.*"], "allow": rules}));
+    let refused = chorusctl(&rig.home, ["approvals", "approve", &asked[0].id, "--always"]);
+    assert!(
+        refused.failed(6).contains("it cannot be approved for ever: the profile has 1000 rules"),
+        "{}",
+        refused.stderr
+    );
+    assert!(refused.stderr.contains("hint: it still waits"), "{}", refused.stderr);
+    assert_eq!(list(&mut rig.client()).len(), 1);
+    let open = open(&mut rig.client(), 1).remove(0);
+    deny(&mut rig.client(), &open.id).expect("heard");
+    turn.join().expect("the client").expect("a turn");
+}

@@ -1,0 +1,121 @@
+//! What ends a question without an answer: time, the turn, a stop, a crash, a profile that denies it by now.
+
+use std::time::{Duration, Instant};
+
+use chorus_proto::methods::agent::{Config, ConfigParams};
+use chorus_proto::methods::send::{Cancel, CancelParams, Send, SendParams};
+use chorus_proto::{ErrorKind, Trigger};
+use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::{DEADLINE, Daemon, Hands, Inside, wait_until};
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::{Rig, agent, approve, audit, calls_of, config, list, open, results};
+use crate::contexts::idle::notices;
+use crate::home;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[test]
+fn what_nobody_answers_in_time_is_denied_and_no_idle_timer_fires_meanwhile() {
+    let (server, home) = (ModelServer::start(), home());
+    home.configure(&config(&server, "approval_timeout = \"40m\""));
+    let hands = Hands::at(Timestamp::from_second(1_771_000_000).expect("a time"));
+    let daemon = Inside::start(&home, &hands);
+    let mut client = daemon.client();
+    agent(&mut client, "a");
+    client.init("sentinel");
+    server.anthropic().answer(calls_of(1));
+    server.anthropic().answer(Answer::text(["Then not."]));
+    let mut other = daemon.client();
+    let params = SendParams { agent: Some("a".into()), text: "Which are there?".into(), ..Default::default() };
+    let turn = std::thread::spawn(move || other.call::<Send>(&params));
+    let asked = open(&mut client, 1).remove(0);
+    client.append("sentinel", "A word.");
+    // The time of day is nothing to go by.
+    hands.set(jiff::SignedDuration::from_hours(24));
+    hands.pass(MINUTE * 31);
+    wait_until("the sentinel", DEADLINE, || (notices(&mut client).len() == 1).then_some(()));
+    assert_eq!(notices(&mut client)[0].agent.as_deref(), Some("sentinel"));
+    assert_eq!(list(&mut client).len(), 1, "31 of 40 minutes have passed");
+    hands.pass(MINUTE * 10);
+    assert_eq!(turn.join().expect("the client").expect("a turn").reply, "Then not.");
+    let (is_error, text) = results(&mut client, "a").remove(0);
+    assert!(is_error && text.contains("nobody answered in time"), "{text}");
+    assert_eq!(kind_of(approve(&mut client, &asked.id)), ErrorKind::Expired);
+    let decisions: Vec<String> = audit(&mut client).into_iter().map(|row| row.decision).collect();
+    assert_eq!(decisions, ["ask", "expired"]);
+    hands.pass(MINUTE * 31);
+    wait_until("the other", DEADLINE, || (notices(&mut client).len() == 2).then_some(()));
+}
+
+#[test]
+fn a_turn_that_is_cancelled_takes_its_questions_with_it() {
+    let rig = Rig::new();
+    let (asked, turn) = rig.asked(3);
+    let mut client = rig.client();
+    client.call::<Cancel>(&CancelParams { agent: Some("a".into()), turn_id: None }).expect("cancelled");
+    assert_eq!(kind_of(turn.join().expect("the client")), ErrorKind::Interrupted);
+    assert!(list(&mut client).is_empty());
+    for asked in &asked {
+        assert_eq!(kind_of(approve(&mut client, &asked.id)), ErrorKind::Conflict);
+    }
+    let results = rig.results("a");
+    assert!(results.len() == 3 && results.iter().all(|(is_error, text)| *is_error && text.contains("the turn ended")));
+    let mut decisions = rig.decisions();
+    decisions.sort();
+    assert_eq!(decisions, ["ask", "ask", "ask", "withdrawn", "withdrawn", "withdrawn"]);
+}
+
+#[test]
+fn a_stop_while_somebody_is_asked_saves_and_ends_in_time() {
+    let rig = Rig::new();
+    let (asked, turn) = rig.asked(2);
+    let Rig { server, home, daemon } = rig;
+    let begun = Instant::now();
+    assert!(daemon.terminate().success());
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    assert!(turn.join().expect("the client").is_err());
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    let sessions = client.history("a");
+    assert_eq!((sessions.len(), sessions[0].header.trigger), (1, Trigger::Shutdown));
+    assert_eq!(results(&mut client, "a").len(), 2, "each call has its result");
+    assert_eq!(kind_of(approve(&mut client, &asked[0].id)), ErrorKind::Conflict);
+    drop(server);
+}
+
+#[test]
+fn after_a_crash_what_was_asked_is_denied_and_the_call_has_its_result() {
+    let rig = Rig::new();
+    let (asked, turn) = rig.asked(1);
+    let Rig { server, home, daemon } = rig;
+    daemon.kill9();
+    assert!(turn.join().expect("the client").is_err());
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    assert!(list(&mut client).is_empty());
+    let refused = approve(&mut client, &asked[0].id);
+    assert!(matches!(&refused, Err(error) if error.to_string().contains("started anew")), "{refused:?}");
+    assert_eq!(kind_of(refused), ErrorKind::Conflict);
+    let (is_error, text) = results(&mut client, "a").remove(0);
+    assert!(is_error && text.contains("interrupted"), "{text}");
+    let rows = audit(&mut client);
+    let last = rows.last().expect("a row");
+    assert_eq!((&*last.decision, &*last.rule), ("withdrawn", "the daemon was started anew"));
+    drop(server);
+}
+
+#[test]
+fn what_the_profile_denies_by_now_no_answer_lets_through() {
+    let rig = Rig::new();
+    let (asked, turn) = rig.asked(1);
+    let permissions = json!({"deny": ["tool:list_models:.*"], "allow": [".*"]});
+    let params = ConfigParams { name: "a".into(), key: Some("permissions".into()), value: Some(permissions) };
+    rig.client().call::<Config>(&params).expect("set");
+    assert_eq!(kind_of(approve(&mut rig.client(), &asked[0].id)), ErrorKind::Denied);
+    turn.join().expect("the client").expect("a turn");
+    assert!(rig.results("a")[0].0);
+    assert_eq!(rig.decisions(), ["ask", "refused"]);
+}

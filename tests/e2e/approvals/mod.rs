@@ -1,0 +1,133 @@
+//! Approvals: asked through the socket, answered from elsewhere or at the terminal, bound to one action, denied by whatever ends
+//! them.
+
+mod always;
+mod answers;
+mod ends;
+mod terminal;
+
+use std::path::Path;
+use std::thread::JoinHandle;
+
+use chorus_proto::methods::agent::{Init, InitParams};
+use chorus_proto::methods::approvals::{
+    Approval, Approve, ApproveParams, ApproveResult, Deny, DenyParams, List, ListParams,
+};
+use chorus_proto::methods::audit::{Audit, AuditParams, AuditRow};
+use chorus_proto::methods::send::{Send, SendParams, SendResult};
+use chorus_proto::{CallError, Client, Role};
+use chorus_tests::chat::Chat as _;
+use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
+use serde_json::json;
+
+use crate::home;
+
+/// What is asked about, in a profile that allows all else.
+pub const ACTION: &str = "tool:list_models:";
+const ASKING: &str = "[permissions.asking]\nask = [\"tool:list_models:.*\"]\nallow = [\".*\"]\nbash = \"whole\"\n";
+
+/// A daemon with a model, and agents that are asked about `list_models`.
+pub struct Rig {
+    pub server: ModelServer,
+    pub home: Home,
+    pub daemon: Daemon,
+}
+
+impl Rig {
+    pub fn new() -> Self {
+        let (server, home) = (ModelServer::start(), home());
+        let daemon = Daemon::start_with(&home, &config(&server, ""));
+        let rig = Self { server, home, daemon };
+        rig.agent("a");
+        rig
+    }
+
+    pub fn agent(&self, name: &str) {
+        agent(&mut self.client(), name);
+    }
+
+    pub fn client(&self) -> Client {
+        self.daemon.client()
+    }
+
+    /// The model's next answers: so many calls at once, then a word.
+    pub fn script(&self, calls: usize) {
+        self.server.anthropic().answer(calls_of(calls));
+        self.server.anthropic().answer(Answer::text(["Done."]));
+    }
+
+    /// A turn that goes on beside the test.
+    pub fn send_beside(&self, agent: &str, text: &str) -> JoinHandle<Result<SendResult, CallError>> {
+        let mut client = self.client();
+        let params = SendParams { agent: Some(agent.into()), text: text.into(), ..Default::default() };
+        std::thread::spawn(move || client.call::<Send>(&params))
+    }
+
+    /// A turn of `a` that waits for so many answers.
+    pub fn asked(&self, count: usize) -> (Vec<Approval>, JoinHandle<Result<SendResult, CallError>>) {
+        self.script(count);
+        let turn = self.send_beside("a", "Which are there?");
+        (open(&mut self.client(), count), turn)
+    }
+
+    /// Results in the record of an agent: whether each is an error, and what it says.
+    pub fn results(&self, agent: &str) -> Vec<(bool, String)> {
+        results(&mut self.client(), agent)
+    }
+
+    /// The decisions in the audit log.
+    pub fn decisions(&self) -> Vec<String> {
+        audit(&mut self.client()).into_iter().map(|row| row.decision).collect()
+    }
+}
+
+pub fn config(server: &ModelServer, top: &str) -> String {
+    format!("{top}\n{}{ASKING}", server.config_toml())
+}
+
+pub fn agent(client: &mut Client, name: &str) {
+    let params = InitParams { name: name.into(), permissions: Some("asking".into()), ..Default::default() };
+    client.call::<Init>(&params).expect("agent.init");
+}
+
+pub fn calls_of(count: usize) -> Answer {
+    (0..count).fold(Answer::empty(), |answer, n| answer.call(&format!("c{n}"), "list_models", &json!({})))
+}
+
+pub fn results(client: &mut Client, agent: &str) -> Vec<(bool, String)> {
+    let results = client.shown(agent).into_iter().filter(|message| message.role == Role::ToolResult);
+    results.map(|message| (message.is_error, message.content)).collect()
+}
+
+pub fn audit(client: &mut Client) -> Vec<AuditRow> {
+    client.call::<Audit>(&AuditParams::default()).expect("audit").rows
+}
+
+pub fn list(client: &mut Client) -> Vec<Approval> {
+    client.call::<List>(&ListParams::default()).expect("approvals.list").approvals
+}
+
+/// Waits until so many are open.
+pub fn open(client: &mut Client, count: usize) -> Vec<Approval> {
+    wait_until("the questions", DEADLINE, || Some(list(client)).filter(|open| open.len() >= count))
+}
+
+fn approve(client: &mut Client, id: &str) -> Result<ApproveResult, CallError> {
+    client.call::<Approve>(&ApproveParams { id: id.into(), ..Default::default() })
+}
+
+fn always(client: &mut Client, id: &str) -> Result<ApproveResult, CallError> {
+    client.call::<Approve>(&ApproveParams { id: id.into(), always: true, ..Default::default() })
+}
+
+fn deny(client: &mut Client, id: &str) -> Result<(), CallError> {
+    client.call::<Deny>(&DenyParams { id: id.into() }).map(drop)
+}
+
+/// Has `sql` run in the catalog of a home.
+pub fn in_catalog(home: &Path, sql: &str) {
+    let database = rusqlite::Connection::open(home.join("db/chorus.db")).expect("the catalog");
+    database.busy_timeout(DEADLINE).expect("a time-out");
+    database.execute_batch(sql).expect("it runs");
+}

@@ -1,0 +1,62 @@
+//! The log is in chorus.db alone: what becomes of that must not lose it where it can be read.
+
+use std::fs;
+
+use chorus_proto::methods::audit::{Verify, VerifyParams};
+use chorus_tests::Daemon;
+use chorus_tests::ctl::chorusctl;
+
+use super::chain::decided;
+use crate::approvals::{Rig, audit};
+
+#[test]
+fn a_rebuild_and_a_crash_keep_it() {
+    let Rig { home, daemon, .. } = decided(3);
+    let before = audit(&mut daemon.client());
+    chorusctl(&home, ["doctor", "--rebuild"]).ok();
+    assert_eq!(audit(&mut daemon.client()), before);
+    daemon.kill9();
+    chorusctl(&home, ["--no-autostart", "doctor", "--rebuild"]).ok();
+    let daemon = Daemon::start(&home);
+    assert_eq!(audit(&mut daemon.client()), before);
+}
+
+#[test]
+fn out_of_a_damaged_catalog_come_the_rows_that_the_copy_lacks() {
+    for keep_copy in [true, false] {
+        let Rig { home, daemon, server } = decided(2);
+        // The copy of this stop has two rows.
+        assert!(daemon.terminate().success());
+        let rig = Rig { daemon: Daemon::start(&home), home, server };
+        rig.script(3);
+        rig.send_beside("a", "And now?").join().expect("the client").expect("a turn");
+        let before = audit(&mut rig.client());
+        assert_eq!(before.len(), 5);
+        let Rig { home, daemon, server } = rig;
+        daemon.kill9();
+        if !keep_copy {
+            fs::remove_file(home.path.join("db/chorus.db.bak")).expect("removed");
+        }
+        damage(&home.path.join("db/chorus.db"));
+        let said = chorusctl(&home, ["doctor", "--rebuild"]).ok();
+        assert!(said.contains("is kept as"), "{said}");
+        let daemon = Daemon::start(&home);
+        assert_eq!(audit(&mut daemon.client()), before, "with a copy: {keep_copy}");
+        assert!(daemon.client().call::<Verify>(&VerifyParams {}).expect("a walk").intact);
+        drop(server);
+    }
+}
+
+/// Damages an index of another table: the rows of the log can all be read.
+fn damage(path: &std::path::Path) {
+    let database = rusqlite::Connection::open(path).expect("the catalog");
+    database.pragma_update(None, "journal_mode", "DELETE").expect("one file");
+    let root = "SELECT rootpage FROM sqlite_master WHERE name = 'usage_by_time'";
+    let root: u64 = database.query_row(root, [], |row| row.get(0)).expect("an index");
+    let page: u64 = database.pragma_query_value(None, "page_size", |row| row.get(0)).expect("a size");
+    database.close().expect("closed");
+    let mut bytes = fs::read(path).expect("the file");
+    let start = ((root - 1) * page) as usize;
+    bytes[start..start + page as usize].fill(0x55);
+    fs::write(path, bytes).expect("written");
+}
