@@ -68,6 +68,10 @@ event_types! {
     ToolStarted = "tool.started",
     /// `data`: `{turn_id, id, name, is_error}`
     ToolFinished = "tool.finished",
+    /// `data`: `{id, command, pid}`: a command in the background
+    TaskStarted = "task.started",
+    /// `data`: `{id, command, status, exit_code}`, and `signal` where one ended it
+    TaskFinished = "task.finished",
     /// `data`: `{text}`: something to tell people
     Notice = "notice",
     DaemonStopping = "daemon.stopping",

@@ -9,7 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::{
-    agent, chain, context, daemon, doctor, events, export, import, models, permissions, send, session, trash, usage,
+    agent, chain, context, daemon, doctor, events, export, import, models, permissions, send, session, tasks, trash,
+    usage,
 };
 use chorus_proto::rpc::{Incoming, Progress, Request, RequestOut, VERSION};
 use chorus_proto::{ErrorKind, Event, Message, Method, NewMessage, RpcError, SessionHeader, frame};
@@ -73,6 +74,10 @@ fn methods() -> Vec<Entry> {
         entry::<models::Validate>(),
         entry::<send::Send>(),
         entry::<send::Cancel>(),
+        entry::<tasks::List>(),
+        entry::<tasks::Show>(),
+        entry::<tasks::Logs>(),
+        entry::<tasks::Stop>(),
         entry::<usage::Show>(),
     ]
 }

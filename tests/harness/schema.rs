@@ -2,7 +2,8 @@
 
 use chorus_proto::event::{Event, Lagged};
 use chorus_proto::methods::{
-    agent, chain, context, daemon, doctor, events, export, import, models, permissions, send, session, trash, usage,
+    agent, chain, context, daemon, doctor, events, export, import, models, permissions, send, session, tasks, trash,
+    usage,
 };
 use chorus_proto::rpc::Progress;
 use chorus_proto::{Message, Method, PROTOCOL, RpcError, SessionHeader};
@@ -81,6 +82,10 @@ pub fn document() -> Value {
     all.add::<models::Validate>();
     all.add::<send::Send>();
     all.add::<send::Cancel>();
+    all.add::<tasks::List>();
+    all.add::<tasks::Show>();
+    all.add::<tasks::Logs>();
+    all.add::<tasks::Stop>();
     all.add::<usage::Show>();
     let error = RpcError::json_schema(&mut all.answers);
     let progress = Progress::json_schema(&mut all.answers);

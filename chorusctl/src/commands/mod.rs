@@ -20,6 +20,7 @@ pub mod permissions;
 pub mod send;
 pub mod session;
 pub mod status;
+pub mod tasks;
 pub mod tour;
 pub mod transcript;
 pub mod trash;
@@ -43,6 +44,8 @@ pub enum Command {
     Models(models::Args),
     /// See what agents may do, and ask what would be allowed
     Permissions(permissions::Args),
+    /// See what agents run in the background, and end it
+    Tasks(tasks::Args),
     /// Show what calls of models used
     Usage(usage::Args),
     /// Look at what was deleted, bring it back, or let it go
@@ -76,6 +79,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Failure> {
         Command::Session(args) => session::run(args, app),
         Command::Models(args) => models::run(args, app),
         Command::Permissions(args) => permissions::run(args, app),
+        Command::Tasks(args) => tasks::run(args, app),
         Command::Usage(args) => usage::run(args, app),
         Command::Trash(args) => trash::run(args, app),
         Command::Status(args) => status::run(args, app),

@@ -37,6 +37,8 @@ pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
         Some(name) => vec![select::agent(ops, Some(name)).await?],
         None => super::agent::refresh_all(ops, ops.directory.all()).await?,
     };
+    let only = params.agent.as_ref().and_then(|_| entries.first()).map(|entry| entry.facts.id);
+    let (running, finished) = ops.registry.world.tasks.counts(only);
     Ok(StatusResult {
         daemon: DaemonInfo {
             version: VERSION.into(),
@@ -50,7 +52,7 @@ pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
             rss_bytes: rss_bytes(),
         },
         agents: view::agents(ops, &entries).await?,
-        tasks: TaskCounts::default(),
+        tasks: TaskCounts { running, finished },
         discord: DiscordInfo::default(),
         models: ModelCounts { available: ops.models.count() },
     })

@@ -123,12 +123,23 @@ impl Running {
     pub async fn wait(&mut self) -> io::Result<Exit> {
         use std::os::unix::process::ExitStatusExt as _;
         let status = self.child.wait().await?;
+        self.signal(rustix::process::Signal::KILL);
         Ok(status.code().map_or_else(|| Exit::Signal(status.signal().unwrap_or_default()), Exit::Code))
     }
 
     /// Ends all its processes: asks, and after `grace` kills.
     pub async fn end(&mut self, grace: Duration) {
-        let _ = grace;
+        self.signal(rustix::process::Signal::TERM);
+        if tokio::time::timeout(grace, self.child.wait()).await.is_err() {
+            self.signal(rustix::process::Signal::KILL);
+        }
         let _ = self.child.kill().await;
+    }
+
+    /// To its process group.
+    fn signal(&self, signal: rustix::process::Signal) {
+        if let Some(group) = i32::try_from(self.pid).ok().and_then(rustix::process::Pid::from_raw) {
+            let _ = rustix::process::kill_process_group(group, signal);
+        }
     }
 }

@@ -15,6 +15,7 @@ use crate::llm::Models;
 use crate::permissions::Profile;
 use crate::sandbox::Sandbox;
 use crate::store::Store;
+use crate::tasks::Tasks;
 use crate::who::Requester;
 
 /// What all calls share.
@@ -25,6 +26,8 @@ pub struct World {
     pub clock: Clock,
     pub approvals: Approvals,
     pub sandbox: Sandbox,
+    /// Commands in the background.
+    pub tasks: Tasks,
     /// Set once everything is there.
     pub outside: OnceLock<Weak<dyn Outside>>,
 }
@@ -64,12 +67,14 @@ impl World {
         (program, home): (&Path, &Path),
     ) -> Arc<Self> {
         let approvals = Approvals::new(store.clone(), clock.clone(), approval_timeout);
+        let tasks = Tasks::new(store.clone(), clock.clone());
         Arc::new(Self {
             models,
             store,
             clock,
             approvals,
             sandbox: Sandbox::new(program, home),
+            tasks,
             outside: OnceLock::new(),
         })
     }

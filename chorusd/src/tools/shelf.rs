@@ -1,11 +1,12 @@
 //! All tools there are.
 
+use super::bash::Bash;
 use super::list_models::ListModels;
 use super::tool::Descriptor;
 use crate::llm::ToolSpec;
 use crate::permissions::Profile;
 
-const TOOLS: [Descriptor; 1] = [Descriptor::of::<ListModels>()];
+const TOOLS: [Descriptor; 2] = [Descriptor::of::<Bash>(), Descriptor::of::<ListModels>()];
 
 /// The tool of that name.
 pub(super) fn find(name: &str) -> Option<&'static Descriptor> {

@@ -8,6 +8,7 @@ mod schema;
 mod sessions;
 mod settings;
 mod summaries;
+mod tasks;
 mod usage;
 
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ pub use audit::Audit;
 pub use rebuild::Truth;
 pub use sessions::{Listing, SessionRow};
 pub use summaries::Wanted;
+pub use tasks::{Found, TaskRow};
 pub use usage::{CallKind, DayRow, Spent, Sums, UsageFilter, UsageRow};
 
 use super::OnFatal;
