@@ -1,6 +1,5 @@
 //! What a task prints, on its way into a file: the beginning goes there at once, of a flood only the end follows.
 
-use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -22,7 +21,7 @@ pub struct Log {
     /// Bytes that came.
     came: u64,
     /// The last bytes that came.
-    tail: VecDeque<u8>,
+    tail: Vec<u8>,
     /// Why it is not whole.
     problem: Option<String>,
 }
@@ -41,11 +40,11 @@ impl Log {
     #[must_use]
     pub fn broken(problem: String) -> Self {
         let (head, most, came) = (0, 0, 0);
-        Self { file: None, head, most, came, tail: VecDeque::new(), problem: Some(problem) }
+        Self { file: None, head, most, came, tail: Vec::new(), problem: Some(problem) }
     }
 
     fn new(file: File, most: u64) -> Self {
-        Self { file: Some(file), head: 0, most, came: 0, tail: VecDeque::new(), problem: None }
+        Self { file: Some(file), head: 0, most, came: 0, tail: Vec::new(), problem: None }
     }
 
     /// Takes what was printed. Blocks. A disk that does not take it ends the log and not the task.
@@ -57,7 +56,7 @@ impl Log {
         let last = &bytes[bytes.len().saturating_sub(TAIL)..];
         let too_many = (self.tail.len() + last.len()).saturating_sub(TAIL);
         self.tail.drain(..too_many);
-        self.tail.extend(last);
+        self.tail.extend_from_slice(last);
     }
 
     /// Writes the end of what is left out. Blocks.
@@ -71,8 +70,9 @@ impl Log {
             self.put(format!("\n[{} bytes are left out]\n", rest - shown).as_bytes());
         }
         let from = self.tail.len() - usize::try_from(shown).unwrap_or(0);
-        let end: Vec<u8> = self.tail.range(from..).copied().collect();
+        let end = self.tail.split_off(from);
         self.put(&end);
+        self.tail.extend_from_slice(&end);
     }
 
     fn put(&mut self, bytes: &[u8]) {
@@ -93,7 +93,7 @@ impl Log {
     /// The last bytes that came.
     #[must_use]
     pub fn end(&self) -> Vec<u8> {
-        self.tail.iter().copied().collect()
+        self.tail.clone()
     }
 
     /// Why the file is not whole, where it is not.
