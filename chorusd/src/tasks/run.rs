@@ -48,7 +48,7 @@ pub struct Run {
 
 impl Run {
     /// Sees it to its end, writes that down, and tells whoever is to hear of it.
-    pub async fn to_its_end(self) {
+    pub async fn finish(self) {
         let Self { shared, taken, mut row, mut running, output, log } = self;
         let over = CancellationToken::new();
         let mut writing = tokio::spawn(write(output, log, taken.printed.clone(), over.clone()));

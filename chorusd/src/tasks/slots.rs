@@ -211,7 +211,6 @@ impl Slots {
                 let mut inner = self.inner();
                 let mut left = inner.slots.values().filter(|slot| which(slot.agent)).peekable();
                 if left.peek().is_none() {
-                    drop(left);
                     let (meant, rest) =
                         std::mem::take(&mut inner.untold).into_iter().partition(|one| which(one.row.agent));
                     inner.untold = rest;

@@ -103,7 +103,7 @@ impl Tasks {
             outside.running_changed(row.agent);
         }
         let run = Run { shared: self.shared.clone(), taken, row: row.clone(), running, output, log };
-        tokio::spawn(run.to_its_end());
+        tokio::spawn(run.finish());
         Ok(row)
     }
 }

@@ -50,6 +50,7 @@ fn tasks_are_listed_shown_and_stopped() {
         chorusctl(&rig.home, ["tasks", verb, "t99"]).failed_with_hint(3);
     }
     chorusctl(&rig.home, ["tasks", "--limit", "0"]).failed(2);
+    chorusctl(&rig.home, ["tasks", "--all-agents", "show", &runs]).failed_with_hint(2);
 }
 
 fn follow(rig: &Rig, id: &str) -> Running {

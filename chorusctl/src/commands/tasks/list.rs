@@ -16,7 +16,8 @@ const ENDED: usize = 20;
 /// List the tasks of an agent; the same as no command
 ///
 /// Those that run come first, then those that have ended, the newest first.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, Default, PartialEq, Eq, clap::Args)]
+#[group(skip)]
 pub struct Args {
     /// Those of every agent, destroyed ones too
     #[arg(long)]

@@ -14,7 +14,6 @@ pub mod stop;
 
 /// See what agents run in the background, and end it
 #[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
     #[command(subcommand)]
     verb: Option<Verb>,
@@ -40,6 +39,9 @@ enum Verb {
 /// # Errors
 /// Why it did not succeed.
 pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    if args.verb.is_some() && args.list != list::Args::default() {
+        return Err(Failure::usage("options of a list go with no other command").hint("chorusctl tasks list --help"));
+    }
     match args.verb {
         None => list::run(&args.list, app),
         Some(Verb::List(args)) => list::run(&args, app),

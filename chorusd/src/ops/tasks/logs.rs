@@ -36,10 +36,10 @@ pub async fn logs(ops: &Ops, params: LogsParams) -> Result<LogsResult> {
         let page = blocking(move || read(Path::new(&path), offset, most, runs)).await?;
         let waits = params.wait && runs && page.data.is_empty() && Instant::now() < until;
         if !waits {
-            let next = (runs || page.more).then_some(offset + page.used);
+            let next = (runs || page.more).then_some(offset.saturating_add(page.used));
             return Ok(LogsResult { task, data: page.data, next });
         }
-        let _ = timeout_at(until, ops.registry.world.tasks.more_than(&task.id, offset + page.seen)).await;
+        let _ = timeout_at(until, ops.registry.world.tasks.more_than(&task.id, offset.saturating_add(page.seen))).await;
     }
 }
 
@@ -62,10 +62,12 @@ fn read(path: &Path, offset: u64, most: usize, grows: bool) -> Result<Page> {
         _ => Failure::io(format_args!("cannot read {}", path.display()), &e),
     };
     let file = File::open(path).map_err(failed)?;
+    // Past what any file can have nothing can be read.
+    let offset = offset.min(file.metadata().map_err(failed)?.len());
     let mut piece = vec![0; most];
     let mut length = 0;
     while length < most {
-        match file.read_at(&mut piece[length..], offset.saturating_add(length as u64)).map_err(failed)? {
+        match file.read_at(&mut piece[length..], offset + length as u64).map_err(failed)? {
             0 => break,
             read => length += read,
         }
@@ -74,7 +76,7 @@ fn read(path: &Path, offset: u64, most: usize, grows: bool) -> Result<Page> {
     let full = length == most;
     let used = if full || grows { length - begun(&piece) } else { length };
     let data = String::from_utf8_lossy(&piece[..used]).into_owned();
-    let more = full && file.metadata().map_err(failed)?.len() > offset.saturating_add(used as u64);
+    let more = full && file.metadata().map_err(failed)?.len() > offset + used as u64;
     Ok(Page { data, used: used as u64, seen: length as u64, more })
 }
 
@@ -111,7 +113,7 @@ mod tests {
         }
         assert_eq!((&*text, offset), ("aé🎉\0b", 9));
         assert_eq!(read(&path, 99, 5, false).unwrap(), Page { data: String::new(), used: 0, seen: 0, more: false });
-        assert_eq!(read(&path, u64::MAX, 5, false).map(|page| page.used).unwrap_or(0), 0);
+        assert_eq!(read(&path, u64::MAX, 5, true).unwrap().used, 0);
     }
 
     #[test]
