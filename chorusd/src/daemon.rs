@@ -34,6 +34,7 @@ use crate::ops::agent::use_::CHOSEN;
 use crate::ops::{self, Ops};
 use crate::server::Server;
 use crate::store::{Store, damage};
+use crate::tasks::{Outside, Recovered};
 use crate::tools::World;
 use crate::usage::Usage;
 
@@ -149,6 +150,8 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
 struct Daemon {
     ops: Arc<Ops>,
     tasks: TaskTracker,
+    /// Commands in the background that the daemon before left.
+    recovered: Recovered,
     /// Set when storage can no longer be trusted.
     fatal: CancellationToken,
     why: Arc<OnceLock<Failure>>,
@@ -213,8 +216,12 @@ impl Daemon {
             agents_lock: tokio::sync::Mutex::new(()),
             sessions_lock,
             shown: ops::shown::Shown::default(),
+            listed: ops::tasks::Listed::default(),
             uploads: ops::uploads::Uploads::default(),
         });
+        let in_background = &ops.registry.world.tasks;
+        in_background.connect(Arc::downgrade(&(ops.clone() as Arc<dyn Outside>)));
+        let recovered = in_background.recover().await?;
         load_agents(&ops).await?;
         ops::scan::agents(&ops).await?;
         // What cannot be written now is denied all the same: nobody waits for it.
@@ -237,12 +244,12 @@ impl Daemon {
             took = ?started.elapsed(),
             "started"
         );
-        Ok(Self { ops, tasks, fatal, why })
+        Ok(Self { ops, tasks, recovered, fatal, why })
     }
 
     /// Takes connections until a word, a request or a fault ends it, then stops in order.
     async fn serve(
-        self,
+        mut self,
         listener: interprocess::local_socket::tokio::Listener,
         mut stops: Stops,
         ready: impl FnOnce(),
@@ -265,6 +272,8 @@ impl Daemon {
         self.tasks.spawn(rest::run(self.ops.registry.clone(), stop.clone()));
         self.tasks.spawn(self.ops.registry.summaries.clone().keep_time());
         self.tasks.spawn(maintain(self.ops.clone()));
+        self.tasks.spawn(ops::tasks::listed::keep(self.ops.clone(), stop.clone()));
+        self.tasks.spawn(take_up(self.ops.clone(), std::mem::take(&mut self.recovered)));
         let registry = self.ops.registry.clone();
         self.tasks.spawn(async move { registry.close_turns().await });
         let models = self.ops.models.clone();
@@ -288,11 +297,23 @@ impl Daemon {
         leftover::note(&self.ops.home);
         stop.cancel();
         self.ops.registry.summaries.stop();
+        let in_background = self.ops.registry.world.tasks.clone();
+        let ending = tokio::spawn({
+            let ops = self.ops.clone();
+            async move {
+                let ended = ops.registry.world.tasks.close().await;
+                ops::tasks::listed::settle(&ops).await;
+                ended
+            }
+        });
         let orderly = async {
             let _ = accepting.await;
             // Answers that are under way get a moment; a client that takes none must not cost the saves their time.
             let _ = timeout_at(deadline.min(Moment::now() + LAST_ANSWERS), server.drain()).await;
-            if timeout_at(deadline, save_all(&self.ops)).await.is_err() {
+            let ended = timeout_at(deadline, ending).await.ok().and_then(Result::ok).unwrap_or_default();
+            // Told first: what the agents hear is in what is saved.
+            let saved = async { tokio::join!(in_background.tell(ended), save_all(&self.ops)) };
+            if timeout_at(deadline, saved).await.is_err() {
                 tracing::warn!("not every context was saved in time; the journal has them all");
             }
             let closed = timeout_at(deadline, self.ops.store.close()).await;
@@ -375,6 +396,14 @@ async fn put_away_all(ops: &Ops) {
             tracing::warn!(%agent, %failure, "a context was not put away; it stays live");
         }
     }
+}
+
+/// Tells of the commands in the background that the daemon before left.
+async fn take_up(ops: Arc<Ops>, recovered: Recovered) {
+    if let Err(failure) = ops::tasks::listed::look_over(&ops).await {
+        tracing::warn!(%failure, "cannot tell which agents list tasks that do not run");
+    }
+    ops.registry.world.tasks.tell_of(recovered).await;
 }
 
 /// What is done beside the requests.

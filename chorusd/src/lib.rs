@@ -20,6 +20,7 @@ pub mod server;
 pub mod session;
 pub mod store;
 pub mod summary;
+pub mod tasks;
 pub mod template;
 pub mod tools;
 pub mod usage;

@@ -72,6 +72,10 @@ event_types! {
     ApprovalAsked = "approval.asked",
     /// `data`: an approval with its answer
     ApprovalDecided = "approval.decided",
+    /// `data`: `{id, command, pid}`: a command in the background
+    TaskStarted = "task.started",
+    /// `data`: `{id, command, status, exit_code}`, and `signal` where one ended it
+    TaskFinished = "task.finished",
     /// `data`: `{text}`: something to tell people
     Notice = "notice",
     DaemonStopping = "daemon.stopping",

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::{
     agent, approvals, audit, chain, context, daemon, doctor, events, export, import, models, permissions, send,
-    session, trash, usage,
+    session, tasks, trash, usage,
 };
 use chorus_proto::rpc::{Incoming, Progress, Request, RequestOut, VERSION};
 use chorus_proto::{ErrorKind, Event, Message, Method, NewMessage, RpcError, SessionHeader, frame};
@@ -74,6 +74,10 @@ fn methods() -> Vec<Entry> {
         entry::<models::Validate>(),
         entry::<send::Send>(),
         entry::<send::Cancel>(),
+        entry::<tasks::List>(),
+        entry::<tasks::Show>(),
+        entry::<tasks::Logs>(),
+        entry::<tasks::Stop>(),
         entry::<usage::Show>(),
         entry::<approvals::List>(),
         entry::<approvals::Approve>(),

@@ -35,6 +35,7 @@ mod single_instance;
 mod socket;
 mod summaries;
 mod system_calls;
+mod tasks;
 mod tidy;
 mod tour;
 mod turns;

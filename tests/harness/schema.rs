@@ -3,7 +3,7 @@
 use chorus_proto::event::{Event, Lagged};
 use chorus_proto::methods::{
     agent, approvals, audit, chain, context, daemon, doctor, events, export, import, models, permissions, send,
-    session, trash, usage,
+    session, tasks, trash, usage,
 };
 use chorus_proto::rpc::Progress;
 use chorus_proto::{Message, Method, PROTOCOL, RpcError, SessionHeader};
@@ -82,6 +82,10 @@ pub fn document() -> Value {
     all.add::<models::Validate>();
     all.add::<send::Send>();
     all.add::<send::Cancel>();
+    all.add::<tasks::List>();
+    all.add::<tasks::Show>();
+    all.add::<tasks::Logs>();
+    all.add::<tasks::Stop>();
     all.add::<usage::Show>();
     all.add::<approvals::List>();
     all.add::<approvals::Approve>();

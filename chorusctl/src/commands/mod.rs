@@ -22,6 +22,7 @@ pub mod permissions;
 pub mod send;
 pub mod session;
 pub mod status;
+pub mod tasks;
 pub mod tour;
 pub mod transcript;
 pub mod trash;
@@ -49,6 +50,8 @@ pub enum Command {
     Approvals(approvals::Args),
     /// Show what was decided about what agents do
     Audit(audit::Args),
+    /// See what agents run in the background, and end it
+    Tasks(tasks::Args),
     /// Show what calls of models used
     Usage(usage::Args),
     /// Look at what was deleted, bring it back, or let it go
@@ -84,6 +87,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Failure> {
         Command::Permissions(args) => permissions::run(args, app),
         Command::Approvals(args) => approvals::run(args, app),
         Command::Audit(args) => audit::run(args, app),
+        Command::Tasks(args) => tasks::run(args, app),
         Command::Usage(args) => usage::run(args, app),
         Command::Trash(args) => trash::run(args, app),
         Command::Status(args) => status::run(args, app),

@@ -2,6 +2,7 @@
 //! reading the time zone would take longer than everything else.
 
 use chorus_proto::methods::daemon::{DaemonInfo, SandboxInfo, Status, StatusParams, StatusResult};
+use chorus_proto::methods::tasks::{List, ListParams, TaskStatus};
 use chorus_proto::{Agent, TodayUsage};
 
 use crate::app::App;
@@ -32,8 +33,12 @@ impl Args {
 /// Why there is nothing to show.
 pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     let agent = args.agent.or_else(|| app.global.agent.clone());
+    let only = agent.is_some();
     app.answer::<Status>(&StatusParams { agent }, |app, status| {
         write(&mut app.out, &status)?;
+        if only && status.tasks.running > 0 {
+            running(app, &status)?;
+        }
         if status.agents.is_empty() {
             app.out.flush()?;
             app.notes.line("no agents yet");
@@ -113,6 +118,20 @@ fn write(out: &mut Out, status: &StatusResult) -> Result<(), Failure> {
         table.row(row(out, agent));
     }
     table.write(out)
+}
+
+/// What the one agent has running in the background.
+fn running(app: &mut App, status: &StatusResult) -> Result<(), Failure> {
+    let agent = status.agents.first().map(|agent| agent.name.clone());
+    let params = ListParams { agent, limit: Some(status.tasks.running), ..Default::default() };
+    let tasks = app.call::<List>(&params)?.tasks;
+    app.out.text("\nRunning tasks:\n")?;
+    for task in tasks.iter().filter(|task| task.status == TaskStatus::Running) {
+        let since = app.out.clock().ago(task.started_at);
+        let (id, command) = (safe::one_line(&task.id), safe::one_line(&task.command));
+        writeln!(app.out, "  [{id}] {command} (running, started {since}, pid {})", task.pid)?;
+    }
+    Ok(())
 }
 
 fn row(out: &mut Out, agent: &Agent) -> Vec<Cell> {

@@ -10,6 +10,7 @@ use chorus_proto::methods::agent::{List, ListParams};
 use chorus_proto::methods::context::{History, HistoryParams};
 use chorus_proto::methods::models::{List as Models, ModelsParams};
 use chorus_proto::methods::permissions::{List as Profiles, ListParams as ProfilesParams};
+use chorus_proto::methods::tasks::{List as Tasks, ListParams as TasksParams, Task};
 use clap_complete::CompletionCandidate;
 
 use crate::app::App;
@@ -29,6 +30,7 @@ pub enum Names {
     Sessions,
     Models,
     Profiles,
+    Tasks,
 }
 
 impl Names {
@@ -40,6 +42,7 @@ impl Names {
             Self::Sessions => sessions(),
             Self::Models => models(),
             Self::Profiles => profiles(),
+            Self::Tasks => tasks(),
         }
     }
 }
@@ -87,6 +90,16 @@ fn profiles() -> Vec<CompletionCandidate> {
     ask(|client, _| {
         let profiles = client.call::<Profiles>(&ProfilesParams {}).ok()?.profiles;
         Some(profiles.into_iter().map(|profile| (profile.name, String::new())).collect())
+    })
+}
+
+/// Those of the agent that is meant; where none is, of all.
+fn tasks() -> Vec<CompletionCandidate> {
+    ask(|client, agent| {
+        let params = TasksParams { all_agents: agent.is_none(), agent, limit: Some(MOST), ..Default::default() };
+        let tasks = client.call::<Tasks>(&params).ok()?.tasks;
+        let about = |task: &Task| format!("{}: {}", task.status.as_str(), task.command);
+        Some(tasks.into_iter().filter(|task| plain(&task.id)).map(|task| (task.id.clone(), about(&task))).collect())
     })
 }
 

@@ -17,6 +17,7 @@ pub mod send;
 pub mod session;
 pub mod shown;
 pub mod status;
+pub mod tasks;
 pub mod trash;
 pub mod uploads;
 pub mod usage;
@@ -64,6 +65,8 @@ pub struct Ops {
     /// its file is written beside the agent: none goes while it is on its way.
     pub sessions_lock: Arc<RwLock<()>>,
     pub shown: shown::Shown,
+    /// Agents whose `running_tasks` are to be written anew.
+    pub listed: tasks::Listed,
     pub uploads: uploads::Uploads,
 }
 

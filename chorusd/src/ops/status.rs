@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use chorus_proto::PROTOCOL;
 use chorus_proto::methods::daemon::{
-    DaemonInfo, DiscordInfo, HelloParams, HelloResult, ModelCounts, SandboxInfo, StatusParams, StatusResult, StopParams,
-    StopResult, TaskCounts,
+    DaemonInfo, DiscordInfo, HelloParams, HelloResult, ModelCounts, SandboxInfo, StatusParams, StatusResult,
+    StopParams, StopResult, TaskCounts,
 };
 
 use super::{Ops, select, view};
@@ -41,6 +41,8 @@ pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
         Some(name) => vec![select::agent(ops, Some(name)).await?],
         None => super::agent::refresh_all(ops, ops.directory.all()).await?,
     };
+    let only = params.agent.as_ref().and_then(|_| entries.first()).map(|entry| entry.facts.id);
+    let (running, finished) = ops.registry.world.tasks.counts(only);
     Ok(StatusResult {
         daemon: DaemonInfo {
             version: VERSION.into(),
@@ -55,7 +57,7 @@ pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
             sandbox: sandbox(ops).await,
         },
         agents: view::agents(ops, &entries).await?,
-        tasks: TaskCounts::default(),
+        tasks: TaskCounts { running, finished },
         discord: DiscordInfo::default(),
         models: ModelCounts { available: ops.models.count() },
     })

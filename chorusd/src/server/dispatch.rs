@@ -7,7 +7,7 @@ use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_METHOD
 use chorus_proto::methods::send::Said;
 use chorus_proto::methods::{
     Method, agent, approvals, audit, chain, context, daemon, doctor, events, export, import, models, permissions, send,
-    session, trash, usage,
+    session, tasks, trash, usage,
 };
 use chorus_proto::rpc::{Progress, Request, VERSION};
 use chorus_proto::{ErrorKind, PROTOCOL, RpcError};
@@ -38,7 +38,7 @@ pub struct Caller {
 }
 
 /// Every method there is, for hints.
-const METHODS: [&str; 49] = [
+const METHODS: [&str; 53] = [
     chain::Resume::NAME,
     chain::Compact::NAME,
     context::Rewind::NAME,
@@ -88,6 +88,10 @@ const METHODS: [&str; 49] = [
     approvals::Deny::NAME,
     audit::Audit::NAME,
     audit::Verify::NAME,
+    tasks::List::NAME,
+    tasks::Show::NAME,
+    tasks::Logs::NAME,
+    tasks::Stop::NAME,
 ];
 
 /// Carries out the request in `body`. `None` for a notification: it has no answer.
@@ -135,6 +139,11 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
         audit::Audit::NAME => answer.now::<audit::Audit, _, _>(params, |p| ops::audit::audit(o, p)).await,
         audit::Verify::NAME => answer.now::<audit::Verify, _, _>(params, |p| ops::audit::verify::verify(o, p)).await,
         trash::List::NAME => answer.now::<trash::List, _, _>(params, |p| ops::trash::list::list(o, p)).await,
+        tasks::List::NAME => answer.now::<tasks::List, _, _>(params, |p| ops::tasks::list::list(o, p)).await,
+        tasks::Show::NAME => answer.now::<tasks::Show, _, _>(params, |p| ops::tasks::show::show(o, p)).await,
+        tasks::Logs::NAME => answer.now::<tasks::Logs, _, _>(params, |p| ops::tasks::logs::logs(o, p)).await,
+        // It ends also where nobody waits for that.
+        tasks::Stop::NAME => answer.now::<tasks::Stop, _, _>(params, |p| ops::tasks::stop::stop(o, p)).await,
         daemon::Stop::NAME => answer.now::<daemon::Stop, _, _>(params, |p| ops::status::stop(o, p)).await,
         // These are carried out to the end even if the client goes away in the middle.
         agent::Init::NAME => {

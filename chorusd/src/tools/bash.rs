@@ -7,8 +7,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Scene;
 use super::tool::{Outcome, Tool};
+use super::{Scene, background};
 use crate::permissions::Action;
 use crate::sandbox::{self, Confinement, Exit, Job, Limits, Ran};
 
@@ -27,11 +27,14 @@ pub struct Params {
     #[serde(default)]
     #[schemars(range(min = 1, max = 600))]
     timeout: Option<u64>,
+    /// Start it and go on: for what takes minutes. A message tells when it has ended; it has no timeout.
+    #[serde(default)]
+    background: bool,
 }
 
 impl Tool for Bash {
     const NAME: &'static str = "bash";
-    const DESCRIPTION: &'static str = "Runs a command by `bash -c` in the workspace and returns what it printed on both streams, then its exit status. Every call begins anew in the workspace: neither cd nor variables are carried over, processes left in the background are ended. Only the workspace keeps what is written; HOME and /tmp are empty at each call. There is no terminal and no input.";
+    const DESCRIPTION: &'static str = "Runs a command by `bash -c` in the workspace and returns what it printed on both streams, then its exit status. Every call begins anew in the workspace: neither cd nor variables are carried over, processes that it leaves behind are ended. What takes minutes goes with `background`. Only the workspace keeps what is written; HOME and /tmp are empty at each call. There is no terminal and no input.";
     type Params = Params;
 
     fn action(params: &Params, _: &Scene) -> Result<String, String> {
@@ -42,6 +45,9 @@ impl Tool for Bash {
         if params.command.contains('\0') {
             return Err("the command has a NUL in it, which no command can have; leave it out".into());
         }
+        if params.background && params.timeout.is_some() {
+            return Err("a command in the background has no timeout; leave one of the two out".into());
+        }
         if params.timeout.is_some_and(|timeout| !(1..=LONGEST).contains(&timeout)) {
             return Err(format!("timeout must be from 1 to {LONGEST} seconds"));
         }
@@ -49,6 +55,9 @@ impl Tool for Bash {
     }
 
     async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
+        if params.background {
+            return background::start(params.command, &scene).await;
+        }
         let timeout = Duration::from_secs(params.timeout.unwrap_or(TIMEOUT));
         let job = Job {
             argv: ["bash", "--noprofile", "--norc", "-c", &params.command].map(Into::into).into(),

@@ -1,6 +1,7 @@
 //! Tools that a model may call. A failure is told to the model as a result; only what leaves the daemon unable to go on ends
 //! the turn.
 
+mod background;
 mod bash;
 mod carry_out;
 mod files;

@@ -15,6 +15,7 @@ use crate::llm::Models;
 use crate::permissions::Profile;
 use crate::sandbox::Sandbox;
 use crate::store::Store;
+use crate::tasks::Tasks;
 use crate::who::Requester;
 
 /// What all calls share.
@@ -27,6 +28,8 @@ pub struct World {
     pub sandbox: Sandbox,
     /// Of files that are being written.
     pub locks: Locks,
+    /// Commands in the background.
+    pub tasks: Tasks,
     /// Set once everything is there.
     pub outside: OnceLock<Weak<dyn Outside>>,
 }
@@ -68,6 +71,7 @@ impl World {
         (program, home): (&Path, &Path),
     ) -> Arc<Self> {
         let approvals = Approvals::new(store.clone(), clock.clone(), approval_timeout);
+        let tasks = Tasks::new(store.clone(), clock.clone());
         Arc::new(Self {
             models,
             store,
@@ -75,6 +79,7 @@ impl World {
             approvals,
             sandbox: Sandbox::new(program, home),
             locks: Locks::default(),
+            tasks,
             outside: OnceLock::new(),
         })
     }

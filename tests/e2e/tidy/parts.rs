@@ -9,7 +9,7 @@ struct Rule {
 }
 
 /// A front door translates; ops act; the store keeps; the core of an agent is pure.
-const RULES: [Rule; 26] = [
+const RULES: [Rule; 27] = [
     Rule { path: "proto/src/", never: &["chorusd", "chorusctl", "rusqlite", "clap"] },
     Rule { path: "chorusctl/src/", never: &["chorusd", "tokio", "tokio_util", "rusqlite"] },
     Rule { path: "chorusd/src/agent/event", never: IMPURE },
@@ -29,6 +29,7 @@ const RULES: [Rule; 26] = [
     Rule { path: "chorusd/src/session/", never: FORMAT },
     Rule { path: "chorusd/src/llm/", never: MODELS },
     Rule { path: "chorusd/src/tools/", never: BELOW },
+    Rule { path: "chorusd/src/tasks/", never: BELOW },
     Rule { path: "chorusd/src/store/", never: BELOW },
     Rule { path: "chorusd/src/search/", never: BELOW },
     Rule { path: "chorusd/src/ops/", never: &["crate::server", "crate::discord", "crate::mcp", "rusqlite"] },

@@ -136,6 +136,29 @@ async fn rewrite(ops: &Ops, agent: &Entry, key: &str, value: Value) -> Result<Re
     .await
 }
 
+/// Lists in agent.json what the agent has running, for whoever holds the lock on agents. A file that says so already is not
+/// touched.
+///
+/// # Errors
+/// `invalid_config`, `disk_full`, `storage_failed`.
+pub async fn list_running(ops: &Ops, agent: &Entry, running: Vec<Value>) -> Result<()> {
+    let (config, _) = in_force(ops, agent).await?;
+    let listed = config.map().get("running_tasks").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    if listed == running {
+        return Ok(());
+    }
+    let rewritten = rewrite(ops, agent, "running_tasks", running.into()).await?;
+    adopt(ops, agent.facts.dir.clone(), rewritten.file).await.map(drop)
+}
+
+/// Lists nothing any more in the agent.json of an agent that goes.
+///
+/// # Errors
+/// As [`list_running`].
+pub async fn list_none(ops: &Ops, agent: &Entry) -> Result<()> {
+    rewrite(ops, agent, "running_tasks", Value::Array(Vec::new())).await.map(drop)
+}
+
 /// Puts a configuration that is on disk into the catalog and the directory.
 async fn adopt(
     ops: &Ops,

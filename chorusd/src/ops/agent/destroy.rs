@@ -1,19 +1,27 @@
 //! `agent.destroy`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use chorus_proto::methods::agent::{DestroyParams, DestroyResult};
 use chorus_proto::methods::trash::TrashKind;
 use chorus_proto::{AgentState, AgentStatus, EventType, Trigger};
+use futures_util::future::BoxFuture;
 use serde_json::json;
+use tokio::time::timeout;
 use uuid::Uuid;
 
+use super::config::list_none;
 use crate::agent::Facts;
 use crate::agent::directory::Entry;
 use crate::agent::event::{Reply, Verb};
 use crate::failure::{Failure, Result};
 use crate::ops::{Ops, blocking, select, view};
 use crate::store::trash::{self, Note, Trashed};
+use crate::tasks::Ended;
+
+/// How long an agent that goes may take to hear that its tasks have ended.
+const HEARING: Duration = Duration::from_secs(10);
 
 /// Saves the live context, then takes the agent away: its directory goes to the trash, stays, or is deleted.
 ///
@@ -30,7 +38,11 @@ pub async fn destroy(ops: &Ops, params: DestroyParams) -> Result<DestroyResult> 
     let was_chosen = ops.directory.chosen().is_some_and(|chosen| chosen.facts.id == agent.facts.id);
     // From here on nobody finds the agent, so nothing new begins while it goes.
     ops.directory.remove(agent.facts.id);
-    match take_away(ops, &agent, &params).await {
+    let ended = end_tasks(ops, &agent).await;
+    // It hears of that first: what it hears is in what is saved.
+    let (_, taken) = tokio::join!(timeout(HEARING, tell(ops, &agent.facts, ended)), take_away(ops, &agent, &params));
+    ops.registry.world.tasks.stay(agent.facts.id);
+    match taken {
         Ok((saved, trashed)) => {
             let (files, warnings) = finish(ops, &agent.facts, trashed, &params).await;
             tracing::info!(agent = %params.name, files = ?files, "agent destroyed");
@@ -53,6 +65,28 @@ pub async fn destroy(ops: &Ops, params: DestroyParams) -> Result<DestroyResult> 
             Err(failure)
         }
     }
+}
+
+/// Ends what the agent has running in the background.
+async fn end_tasks(ops: &Ops, agent: &Entry) -> Vec<Ended> {
+    let ended = ops.registry.world.tasks.leave(agent.facts.id).await;
+    if !ended.is_empty()
+        && let Err(failure) = list_none(ops, agent).await
+    {
+        tracing::warn!(agent = %agent.facts.name, %failure, "agent.json lists tasks that do not run");
+    }
+    ended
+}
+
+/// Tells a conversation that goes on until it is saved that its tasks have ended. None is begun for that.
+async fn tell(ops: &Ops, facts: &Arc<Facts>, ended: Vec<Ended>) {
+    let live = ops.registry.info(facts.id).is_some();
+    let append = |_, message, key| -> BoxFuture<'static, Result<()>> {
+        let (registry, facts) = (ops.registry.clone(), facts.clone());
+        let verb = Verb::Append { messages: vec![message], key: Some(key) };
+        Box::pin(async move { if live { registry.ask_leaving(facts, verb).await.map(drop) } else { Ok(()) } })
+    };
+    ops.registry.world.tasks.tell_by(ended, append).await;
 }
 
 /// Everything up to the commit that destroys the agent. Where that fails, the agent is as before.

@@ -10,6 +10,7 @@ pub(super) mod schema;
 mod sessions;
 mod settings;
 mod summaries;
+mod tasks;
 mod usage;
 
 use std::path::{Path, PathBuf};
@@ -22,6 +23,7 @@ pub use audit_chain::{AuditHead, Walk, hex};
 pub use rebuild::Truth;
 pub use sessions::{Listing, SessionRow};
 pub use summaries::Wanted;
+pub use tasks::{Found, TaskRow};
 pub use usage::{CallKind, DayRow, Spent, Sums, UsageFilter, UsageRow};
 
 use super::OnFatal;

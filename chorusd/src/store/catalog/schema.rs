@@ -138,18 +138,23 @@ pub const MIGRATIONS: Migrations = &[
         agent_id    BLOB NOT NULL,
         agent_name  TEXT NOT NULL,
         command     TEXT NOT NULL,
-        -- with the instant it started in, in clock ticks since the machine did: a pid alone comes again
+        -- with the instant it started in, in clock ticks since the machine did, and which start of the machine that
+        -- was: a pid alone comes again
         pid         INTEGER NOT NULL,
         pid_started INTEGER NOT NULL,
+        boot        TEXT NOT NULL,
         status      TEXT NOT NULL CHECK (status IN ('running', 'completed', 'failed', 'stopped', 'lost')),
         exit_code   INTEGER,
+        signal      INTEGER,
         started_at  INTEGER NOT NULL,
         ended_at    INTEGER,
-        -- below the home
-        log_path    TEXT NOT NULL
+        -- below the agent's directory, which may move
+        log_path    TEXT NOT NULL,
+        -- whether its agent heard that it ended
+        told        INTEGER NOT NULL DEFAULT 0
     ) WITHOUT ROWID;
     CREATE INDEX tasks_of_agent ON tasks (agent_id, started_at);
-    CREATE INDEX tasks_running ON tasks (started_at) WHERE status = 'running';
+    CREATE INDEX tasks_untold ON tasks (started_at) WHERE told = 0;
     -- what agents are to remember; that of a project is shared by those that name it
     CREATE TABLE memory (
         id         INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,0 +1,72 @@
+//! `chorusctl tasks`.
+
+use chorus_proto::methods::tasks::{Task, TaskStatus};
+use clap::Subcommand;
+
+use crate::app::App;
+use crate::error::Failure;
+use crate::ui::Style;
+
+pub mod list;
+pub mod logs;
+pub mod show;
+pub mod stop;
+
+/// See what agents run in the background, and end it
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    #[command(flatten)]
+    list: list::Args,
+}
+
+#[derive(Debug, Subcommand)]
+#[command(defer = true)]
+enum Verb {
+    /// List the tasks of an agent; the same as no command
+    List(list::Args),
+    /// Show one task
+    Show(show::Args),
+    /// Show what a task printed
+    Logs(logs::Args),
+    /// End a task, and wait until it has ended
+    Stop(stop::Args),
+}
+
+/// Carries one of the verbs out.
+///
+/// # Errors
+/// Why it did not succeed.
+pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    if args.verb.is_some() && args.list != list::Args::default() {
+        return Err(Failure::usage("options of a list go with no other command").hint("chorusctl tasks list --help"));
+    }
+    match args.verb {
+        None => list::run(&args.list, app),
+        Some(Verb::List(args)) => list::run(&args, app),
+        Some(Verb::Show(args)) => show::run(args, app),
+        Some(Verb::Logs(args)) => logs::run(args, app),
+        Some(Verb::Stop(args)) => stop::run(args, app),
+    }
+}
+
+/// `failed (exit 3)`: its status, and how it ended.
+#[must_use]
+pub fn state(task: &Task) -> String {
+    let word = task.status.as_str();
+    match (task.exit_code, task.signal) {
+        (Some(code), _) => format!("{word} (exit {code})"),
+        (None, Some(signal)) => format!("{word} (signal {signal})"),
+        (None, None) => word.to_owned(),
+    }
+}
+
+fn style(status: TaskStatus) -> Style {
+    match status {
+        TaskStatus::Running => Style::Strong,
+        TaskStatus::Completed => Style::Good,
+        TaskStatus::Failed | TaskStatus::Lost => Style::Bad,
+        TaskStatus::Stopped => Style::Plain,
+    }
+}

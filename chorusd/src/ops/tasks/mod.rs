@@ -1,0 +1,74 @@
+//! `tasks.*`, and what tasks ask of the rest of the daemon.
+
+pub mod list;
+pub mod listed;
+pub mod logs;
+mod outside;
+pub mod show;
+pub mod stop;
+
+pub use listed::Listed;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::tasks::Task;
+use uuid::Uuid;
+
+use super::Ops;
+use crate::failure::{Failure, Result};
+use crate::store::catalog::TaskRow;
+
+/// The task of that id.
+async fn find(ops: &Ops, id: &str) -> Result<TaskRow> {
+    let row = ops.store.catalog.task(id.to_owned()).await?;
+    let shown: String = id.chars().take(40).collect();
+    row.ok_or_else(|| {
+        Failure::new(ErrorKind::NotFound, format!("there is no task {shown:?}"))
+            .hint("`chorusctl tasks list --all-agents` shows them")
+    })
+}
+
+/// Tasks as the wire shows them: with the names their agents have now, and where their logs lie now.
+async fn shown(ops: &Ops, rows: Vec<TaskRow>) -> Result<Vec<Task>> {
+    let mut places: HashMap<Uuid, (String, PathBuf)> = HashMap::new();
+    let mut gone = Vec::new();
+    for row in &rows {
+        match ops.directory.by_id(row.agent) {
+            Some(entry) => _ = places.insert(row.agent, (entry.facts.name.clone(), entry.facts.dir.clone())),
+            None if !gone.contains(&row.agent) => gone.push(row.agent),
+            None => {}
+        }
+    }
+    if !gone.is_empty() {
+        for agent in ops.store.catalog.agents_by_id(gone).await? {
+            places.insert(agent.id, (agent.name, ops.home.join(agent.dir)));
+        }
+    }
+    Ok(rows.into_iter().map(|row| task(row, &places)).collect())
+}
+
+fn task(row: TaskRow, places: &HashMap<Uuid, (String, PathBuf)>) -> Task {
+    let (agent, dir) = match places.get(&row.agent) {
+        Some((name, dir)) => (name.clone(), dir.clone()),
+        None => (row.agent_name, PathBuf::new()),
+    };
+    Task {
+        id: row.id,
+        agent,
+        command: row.command,
+        pid: row.pid,
+        status: row.status,
+        exit_code: row.exit_code,
+        signal: row.signal,
+        started_at: row.started_at,
+        ended_at: row.ended_at,
+        log_path: dir.join(row.log_path).to_string_lossy().into_owned(),
+    }
+}
+
+/// One task, as [`shown`].
+async fn one(ops: &Ops, row: TaskRow) -> Result<Task> {
+    shown(ops, vec![row]).await?.pop().ok_or_else(|| Failure::internal("a task was lost on its way"))
+}

@@ -1,0 +1,17 @@
+//! `tasks.stop`.
+
+use chorus_proto::methods::tasks::{StopParams, StopResult};
+
+use super::{find, one};
+use crate::failure::Result;
+use crate::ops::Ops;
+
+/// Ends a task, and waits until it has ended. One that has is left as it is.
+///
+/// # Errors
+/// `not_found`, or a database that cannot be read.
+pub async fn stop(ops: &Ops, params: StopParams) -> Result<StopResult> {
+    let id = find(ops, &params.id).await?.id;
+    let stopped = ops.registry.world.tasks.stop(&id).await;
+    Ok(StopResult { task: one(ops, find(ops, &id).await?).await?, stopped })
+}

@@ -1,0 +1,176 @@
+//! Commands in the background: one row each, which stays.
+
+use std::collections::HashMap;
+
+use chorus_proto::methods::tasks::TaskStatus;
+use jiff::Timestamp;
+use rusqlite::{OptionalExtension as _, Row, params};
+use uuid::Uuid;
+
+use super::Catalog;
+use crate::failure::Result;
+use crate::store::journal::{from_nanos, to_nanos};
+
+/// One command in the background.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskRow {
+    pub id: String,
+    pub agent: Uuid,
+    /// When it was started.
+    pub agent_name: String,
+    pub command: String,
+    pub pid: u32,
+    /// In clock ticks since the machine started.
+    pub pid_started: u64,
+    /// Which start of the machine that was.
+    pub boot: String,
+    pub status: TaskStatus,
+    pub exit_code: Option<i32>,
+    pub signal: Option<i32>,
+    pub started_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    /// Below the agent's directory.
+    pub log_path: String,
+}
+
+/// What the table says at a start.
+#[derive(Debug, Clone, Default)]
+pub struct Found {
+    /// The highest number that an id has.
+    pub last: u64,
+    /// Those whose agents have not heard of their end, whether the table knows of it or not; the oldest first.
+    pub untold: Vec<TaskRow>,
+    /// How many of each agent have ended.
+    pub ended: HashMap<Uuid, u64>,
+}
+
+const COLUMNS: &str = "id, agent_id, agent_name, command, pid, pid_started, boot, status, exit_code, signal, started_at, \
+                       ended_at, log_path";
+
+impl Catalog {
+    /// Adds a task.
+    pub fn add_task(&self, row: TaskRow) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            conn.prepare_cached(&format!(
+                "INSERT INTO tasks ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
+            ))?
+            .execute(params![
+                row.id,
+                row.agent.as_bytes(),
+                row.agent_name,
+                row.command,
+                row.pid,
+                i64::try_from(row.pid_started).unwrap_or(i64::MAX),
+                row.boot,
+                row.status.as_str(),
+                row.exit_code,
+                row.signal,
+                to_nanos(row.started_at),
+                row.ended_at.map(to_nanos),
+                row.log_path,
+            ])?;
+            Ok(())
+        })
+    }
+
+    /// Notes how a task ended.
+    pub fn end_task(&self, row: TaskRow) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            conn.prepare_cached(
+                "UPDATE tasks SET status = ?2, exit_code = ?3, signal = ?4, ended_at = ?5 WHERE id = ?1",
+            )?
+            .execute(params![
+                row.id,
+                row.status.as_str(),
+                row.exit_code,
+                row.signal,
+                row.ended_at.map(to_nanos)
+            ])?;
+            Ok(())
+        })
+    }
+
+    /// Notes that its agent heard of the end.
+    pub fn told_of_task(&self, id: String) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            conn.prepare_cached("UPDATE tasks SET told = 1 WHERE id = ?1")?.execute([id])?;
+            Ok(())
+        })
+    }
+
+    /// What there is at a start.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn tasks_found(&self) -> Result<Found> {
+        self.reader
+            .submit(|conn| {
+                let last = "SELECT coalesce(max(CAST(substr(id, 2) AS INTEGER)), 0) FROM tasks";
+                let last = conn.prepare_cached(last)?.query_row([], |row| row.get(0))?;
+                let untold = format!("SELECT {COLUMNS} FROM tasks WHERE told = 0 ORDER BY started_at");
+                let untold = conn.prepare_cached(&untold)?.query_map([], read)?.collect::<rusqlite::Result<_>>()?;
+                let ended = "SELECT agent_id, count(*) FROM tasks WHERE status <> 'running' GROUP BY agent_id";
+                let ended = conn
+                    .prepare_cached(ended)?
+                    .query_map([], |row| Ok((Uuid::from_bytes(row.get(0)?), row.get(1)?)))?
+                    .collect::<rusqlite::Result<_>>()?;
+                Ok(Found { last, untold, ended })
+            })
+            .await
+    }
+
+    /// The task of that id.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn task(&self, id: String) -> Result<Option<TaskRow>> {
+        self.reader
+            .submit(move |conn| {
+                let one = format!("SELECT {COLUMNS} FROM tasks WHERE id = ?1");
+                Ok(conn.prepare_cached(&one)?.query_row([id], read).optional()?)
+            })
+            .await
+    }
+
+    /// Tasks of one agent, or of all: those that run, then the others, the newest first.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn tasks(&self, agent: Option<Uuid>, offset: u64, limit: u64) -> Result<Vec<TaskRow>> {
+        self.reader
+            .submit(move |conn| {
+                let text = format!(
+                    "SELECT {COLUMNS} FROM tasks WHERE ?1 IS NULL OR agent_id = ?1
+                     ORDER BY status <> 'running', coalesce(ended_at, started_at) DESC, started_at DESC, id
+                     LIMIT ?2 OFFSET ?3"
+                );
+                let number = |number| i64::try_from(number).unwrap_or(i64::MAX);
+                let rows = conn
+                    .prepare_cached(&text)?
+                    .query_map(params![agent.map(|id| *id.as_bytes()), number(limit), number(offset)], read)?
+                    .collect::<rusqlite::Result<_>>()?;
+                Ok(rows)
+            })
+            .await
+    }
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<TaskRow> {
+    let status: String = row.get(7)?;
+    Ok(TaskRow {
+        id: row.get(0)?,
+        agent: Uuid::from_bytes(row.get(1)?),
+        agent_name: row.get(2)?,
+        command: row.get(3)?,
+        pid: row.get(4)?,
+        pid_started: row.get(5)?,
+        boot: row.get(6)?,
+        // The table takes no other.
+        status: TaskStatus::parse(&status).unwrap_or(TaskStatus::Lost),
+        exit_code: row.get(8)?,
+        signal: row.get(9)?,
+        started_at: from_nanos(row.get(10)?),
+        ended_at: row.get::<_, Option<i64>>(11)?.map(from_nanos),
+        log_path: row.get(12)?,
+    })
+}

@@ -1,0 +1,30 @@
+//! Starting a command in the background, for `bash`.
+
+use std::ffi::OsString;
+
+use super::Scene;
+use super::tool::Outcome;
+use crate::sandbox::{Confinement, Job, Limits};
+use crate::tasks::Start;
+
+/// Starts `command`, which was judged and allowed, and answers at once.
+pub async fn start(command: String, scene: &Scene) -> Outcome {
+    let argv = ["bash", "--noprofile", "--norc", "-c", &command].map(OsString::from);
+    let confinement = Confinement {
+        workspace: scene.workspace(),
+        network: scene.profile.network(),
+        // It may take as long as it takes.
+        limits: Limits { time: None, ..Limits::default() },
+    };
+    let job = Job { argv: argv.to_vec(), env: Vec::new(), confinement };
+    let (agent, agent_name, dir) = (scene.agent, scene.agent_name.clone(), scene.dir.clone());
+    let started = scene.world.tasks.start(&scene.world.sandbox, Start { agent, agent_name, dir, command, job }).await;
+    match started {
+        Ok(row) => Outcome::done(format!(
+            "task {} runs in the background (pid {}). When it ends, a message tells you its exit status and its last lines; \
+             do not wait for it. To look at its output before that, let the command write into a file of the workspace.",
+            row.id, row.pid
+        )),
+        Err(why) => Outcome::error(why),
+    }
+}

@@ -1,0 +1,141 @@
+//! Tasks end with the daemon, and with their agent.
+
+use std::time::{Duration, Instant};
+
+use chorus_proto::methods::agent::{Destroy, DestroyParams};
+use chorus_proto::methods::tasks::{Stop, StopParams, TaskStatus};
+use chorus_proto::{Role, Trigger};
+use chorus_tests::Daemon;
+use chorus_tests::chat::Chat as _;
+use chorus_tests::model_server::Answer;
+use chorus_tests::process::is_running;
+use serde_json::Value;
+
+use super::{GATE, Rig, list, send};
+
+#[test]
+fn a_stop_ends_what_runs_and_every_agent_hears_of_it_in_what_is_saved() {
+    let rig = Rig::new();
+    let names: Vec<String> = (0..10).map(|n| format!("agent-{n}")).collect();
+    let mut pids = Vec::new();
+    for (n, name) in names.iter().enumerate() {
+        rig.init(name);
+        // Every other one does not end when it is asked to.
+        let command = if n % 2 == 0 { "trap '' TERM; sleep 300 & wait; sleep 300" } else { "sleep 300" };
+        let id = rig.try_start(name, command).expect("a task");
+        pids.push(rig.task(&id).pid);
+    }
+    // In the middle of a turn, too.
+    rig.server.anthropic().answer(Answer::text(["Half a word"]).gate("never"));
+    let turn = {
+        let mut client = rig.client();
+        std::thread::spawn(move || {
+            let text = "Talk.".to_owned();
+            let agent = Some("agent-0".to_owned());
+            let params = chorus_proto::methods::send::SendParams { agent, text, ..Default::default() };
+            client.call::<chorus_proto::methods::send::Send>(&params)
+        })
+    };
+    rig.server.reached("never");
+    let Rig { home, daemon, server } = rig;
+    let begun = Instant::now();
+    assert!(daemon.terminate().success());
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert!(turn.join().expect("the client").is_err());
+    for pid in pids {
+        assert!(!is_running(pid), "an orphan");
+    }
+    let rig = Rig { daemon: Daemon::start(&home), home, server };
+    let mut client = rig.client();
+    for name in &names {
+        let (session, messages) = client.session(name, "latest");
+        assert_eq!(session.header.trigger, Trigger::Shutdown);
+        let heard: Vec<_> = messages.iter().filter(|message| message.role == Role::System).collect();
+        assert_eq!(heard.len(), 1, "{name}");
+        assert!(heard[0].content.contains("was stopped after"), "{}", heard[0].content);
+        let tasks = list(&mut client, Some(name));
+        assert_eq!((tasks.len(), tasks[0].status), (1, TaskStatus::Stopped));
+        rig.listed(name, 0);
+    }
+    for name in &names {
+        assert_eq!(rig.heard(name, 1).len(), 1, "it is told once");
+    }
+}
+
+#[test]
+fn stopping_waits_for_the_end_and_ends_all_that_was_started() {
+    let rig = Rig::new();
+    let mut client = rig.client();
+    let id = rig.start("trap 'exit 7' TERM; sleep 300 & wait");
+    let pid = rig.task(&id).pid;
+    let done = client.call::<Stop>(&StopParams { id: id.clone() }).expect("tasks.stop");
+    assert!(done.stopped && !is_running(pid));
+    assert_eq!(done.task.status, TaskStatus::Stopped);
+    assert!(rig.heard("a", 1)[0].content.contains("was stopped after"));
+    let again = client.call::<Stop>(&StopParams { id: id.clone() }).expect("tasks.stop");
+    assert!(!again.stopped);
+    assert_eq!(again.task, done.task);
+    rig.listed("a", 0);
+}
+
+#[test]
+fn destroying_an_agent_with_a_task_and_unsaved_messages_ends_and_saves_both() {
+    for keep_files in [false, true] {
+        let rig = Rig::new();
+        let mut client = rig.client();
+        let id = rig.start(&format!("echo begun; {GATE}"));
+        rig.listed("a", 1);
+        let pid = rig.task(&id).pid;
+        let params = DestroyParams { name: "a".into(), keep_files, purge: false };
+        let done = client.call::<Destroy>(&params).expect("agent.destroy");
+        assert!(!is_running(pid));
+        let saved = done.saved.expect("a session");
+        assert_eq!(saved.header.trigger, Trigger::Destroy);
+        let files = std::path::PathBuf::from(done.files.expect("its files"));
+        let file = files.join("sessions").join(format!("{}.json", saved.header.session_id));
+        let text = std::fs::read_to_string(file).expect("the session");
+        assert!(text.contains(&format!("The background task {id} was stopped")), "{text}");
+        let config: Value =
+            serde_json::from_str(&std::fs::read_to_string(files.join("agent.json")).expect("agent.json"))
+                .expect("JSON");
+        assert_eq!(config["running_tasks"], serde_json::json!([]));
+        let tasks = list(&mut client, None);
+        assert_eq!((tasks.len(), tasks[0].status), (1, TaskStatus::Stopped));
+        assert_eq!(std::fs::read_to_string(&tasks[0].log_path).expect("the log, where it is now"), "begun\n");
+        if keep_files {
+            rig.init("a");
+            let next = rig.start("true");
+            rig.ended(&next);
+        }
+    }
+}
+
+#[test]
+fn destroying_an_agent_in_mid_turn_ends_its_task_too() {
+    let rig = Rig::new();
+    let mut client = rig.client();
+    let id = rig.start(GATE);
+    rig.server.anthropic().answer(Answer::calls("c9", "bash", &serde_json::json!({"command": "sleep 300"})));
+    let turn = {
+        let mut client = rig.client();
+        std::thread::spawn(move || {
+            let params = chorus_proto::methods::send::SendParams {
+                agent: Some("a".into()),
+                text: "Wait.".into(),
+                ..Default::default()
+            };
+            client.call::<chorus_proto::methods::send::Send>(&params)
+        })
+    };
+    rig.wait_for(chorus_proto::EventType::ToolStarted, 2);
+    let begun = Instant::now();
+    let done =
+        client.call::<Destroy>(&DestroyParams { name: "a".into(), ..Default::default() }).expect("agent.destroy");
+    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    assert!(turn.join().expect("the client").is_err());
+    assert!(done.saved.is_some());
+    assert_eq!(list(&mut client, None)[0].status, TaskStatus::Stopped, "{id}");
+    rig.init("b");
+    rig.say("Here.");
+    assert_eq!(send(&mut client, "b", "Hello?").reply, "Here.");
+}

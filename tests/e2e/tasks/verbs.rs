@@ -1,0 +1,121 @@
+//! `chorusctl tasks`.
+
+use std::io::Read as _;
+use std::process::{Child, Stdio};
+
+use chorus_tests::ctl::chorusctl;
+use chorus_tests::process::{signal, wait};
+use chorus_tests::{DEADLINE, Running, wait_until};
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::{GATE, Rig};
+
+#[test]
+fn tasks_are_listed_shown_and_stopped() {
+    let rig = Rig::new();
+    let none = chorusctl(&rig.home, ["tasks"]);
+    assert_eq!((none.status, none.stdout.as_str()), (0, ""));
+    assert!(none.stderr.contains("no tasks"), "{}", none.stderr);
+    let failed = rig.start("exit 3");
+    rig.ended(&failed);
+    let runs = rig.start(&format!("printf 'a\\033[2Jb\\n'; {GATE} # 'quoted'"));
+    let listed = chorusctl(&rig.home, ["tasks", "list"]).ok();
+    let lines: Vec<&str> = listed.lines().collect();
+    assert!(lines[0].starts_with("ID  STATUS"), "{listed}");
+    assert!(lines[1].starts_with("t2  running ") && lines[1].contains("started just now"), "{listed}");
+    assert!(lines[2].starts_with("t1  failed (exit 3)") && lines[2].ends_with("exit 3"), "{listed}");
+    let everybody = chorusctl(&rig.home, ["tasks", "--all-agents", "--limit", "1"]).ok();
+    assert!(everybody.starts_with("ID  AGENT  STATUS") && everybody.lines().count() == 2, "{everybody}");
+    let json: Value = chorusctl(&rig.home, ["--json", "tasks"]).json();
+    assert_eq!((json["tasks"].as_array().map(Vec::len), &json["next"]), (Some(2), &Value::Null));
+    let lines = chorusctl(&rig.home, ["--format", "jsonl", "tasks"]).ok();
+    assert_eq!(lines.lines().count(), 2);
+
+    let shown = chorusctl(&rig.home, ["tasks", "show", &runs]).ok();
+    assert!(shown.starts_with("t2  running  of a\n") && shown.contains("/logs/t2.log"), "{shown}");
+    let status = chorusctl(&rig.home, ["status", "a"]).ok();
+    assert!(status.contains("tasks 1 running, 1 finished"), "{status}");
+    assert!(status.contains("\nRunning tasks:\n  [t2] printf "), "{status}");
+    wait_until("what it printed", DEADLINE, || {
+        Some(chorusctl(&rig.home, ["tasks", "logs", &runs]).ok()).filter(|log| log == "a␛[2Jb\n")
+    });
+    let json = chorusctl(&rig.home, ["--json", "tasks", "logs", &runs]).json();
+    assert_eq!((&json["data"], &json["task"]["id"]), (&Value::from("a\u{1b}[2Jb\n"), &Value::from("t2")));
+
+    let stopped = chorusctl(&rig.home, ["tasks", "stop", &runs]).ok();
+    assert!(stopped.starts_with("stopped t2: printf"), "{stopped}");
+    assert!(chorusctl(&rig.home, ["tasks", "stop", &failed]).ok().contains("t1 had ended already: failed (exit 3)"));
+    for verb in ["show", "logs", "stop"] {
+        chorusctl(&rig.home, ["tasks", verb, "t99"]).failed_with_hint(3);
+    }
+    chorusctl(&rig.home, ["tasks", "--limit", "0"]).failed(2);
+    chorusctl(&rig.home, ["tasks", "--all-agents", "show", &runs]).failed_with_hint(2);
+}
+
+fn follow(rig: &Rig, id: &str) -> Running {
+    let mut command = rig.home.command(rig.home.bins.chorusctl);
+    command.args(["tasks", "logs", "--follow", id]);
+    Running::piped(command)
+}
+
+#[test]
+fn a_log_is_followed_to_the_end_of_its_task() {
+    let rig = Rig::new();
+    let id = rig.start(&format!("echo one; {GATE}; echo two; exit 3"));
+    let mut followed = follow(&rig, &id);
+    followed.out.until("one\n");
+    rig.open();
+    let (status, out, _) = followed.end();
+    assert!(status.success(), "how the task ended is no failure of who looks on");
+    assert_eq!(out, "one\ntwo\n");
+}
+
+#[test]
+fn an_interrupt_ends_following_and_nothing_else() {
+    let rig = Rig::new();
+    let id = rig.start(&format!("echo one; {GATE}"));
+    let mut child = spawn(&rig, &["tasks", "logs", "--follow", &id]);
+    let mut stdout = child.stdout.take().expect("a pipe");
+    stdout.read_exact(&mut [0; 4]).expect("the beginning");
+    signal(child.id(), Signal::INT);
+    let status = wait(&mut child, "an interrupted command");
+    use std::os::unix::process::ExitStatusExt as _;
+    assert!(status.signal() == Some(2) || status.code() == Some(130), "{status}");
+    assert_eq!(rig.task(&id).status, chorus_proto::methods::tasks::TaskStatus::Running);
+    rig.open();
+    rig.ended(&id);
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_failure() {
+    let rig = Rig::new();
+    let id = rig.start("yes | head -c 2000000");
+    rig.ended(&id);
+    for args in [&["tasks", "logs", "t1"][..], &["tasks", "logs", "-f", "t1"], &["--json", "tasks", "logs", "t1"]] {
+        let mut child = spawn(&rig, args);
+        child.stdout.take().expect("a pipe").read_exact(&mut [0; 1]).expect("the beginning");
+        let status = wait(&mut child, "chorusctl");
+        let mut said = String::new();
+        child.stderr.take().expect("a pipe").read_to_string(&mut said).expect("UTF-8");
+        assert!(status.success() && said.is_empty(), "{args:?}: {status} {said}");
+    }
+}
+
+fn spawn(rig: &Rig, args: &[&str]) -> Child {
+    let mut command = rig.home.command(rig.home.bins.chorusctl);
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("chorusctl starts")
+}
+
+#[test]
+fn ids_of_tasks_are_completed() {
+    let rig = Rig::new();
+    let id = rig.start("true");
+    rig.ended(&id);
+    let mut command = rig.home.command(rig.home.bins.chorusctl);
+    command.env("CHORUSCTL_COMPLETE", "bash").env("_CLAP_IFS", "\n").env("_CLAP_COMPLETE_INDEX", "3");
+    command.args(["--", "chorusctl", "tasks", "show", ""]);
+    let said = chorus_tests::ctl::run(command, b"").ok();
+    assert!(said.lines().any(|line| line == "t1"), "{said}");
+}
