@@ -33,7 +33,7 @@ use crate::ops::agent::use_::CHOSEN;
 use crate::ops::{self, Ops};
 use crate::server::Server;
 use crate::store::{Store, damage};
-use crate::tools::World;
+use crate::tools::{Outside, World};
 use crate::usage::Usage;
 
 /// Contexts that are saved at once when the daemon stops.
@@ -208,7 +208,10 @@ impl Daemon {
             sessions_lock,
             shown: ops::shown::Shown::default(),
             uploads: ops::uploads::Uploads::default(),
+            relay: Arc::default(),
         });
+        let outside: Arc<dyn Outside> = ops.clone();
+        let _ = ops.registry.world.outside.set(Arc::downgrade(&outside));
         load_agents(&ops).await?;
         ops::scan::agents(&ops).await?;
         if !ops.config.resume_on_start {

@@ -7,6 +7,7 @@ pub mod events;
 mod import_sink;
 mod meter;
 pub mod models;
+pub mod outside;
 pub mod permissions;
 mod rebuild;
 pub mod scan;
@@ -63,6 +64,8 @@ pub struct Ops {
     pub sessions_lock: Arc<RwLock<()>>,
     pub shown: shown::Shown,
     pub uploads: uploads::Uploads,
+    /// What agents send each other.
+    pub relay: Arc<outside::Relay>,
 }
 
 /// Runs `work` where it may block.

@@ -4,6 +4,7 @@
 //! a command of the shell is taken apart and what of it the patterns see.
 
 mod action;
+mod grants;
 mod presets;
 mod profile;
 mod profiles;
@@ -11,6 +12,7 @@ mod shell;
 mod spec;
 
 pub use action::{Action, BASH};
+pub use grants::Grants;
 pub use profile::Profile;
 pub use profiles::Profiles;
 pub use spec::{Place, Problem, Spec};

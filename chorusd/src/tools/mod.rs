@@ -3,15 +3,24 @@
 
 mod carry_out;
 mod kept;
+mod list_agents;
 mod list_models;
+mod locks;
 mod outside;
+mod remember;
 mod scene;
+mod search_sessions;
+mod self_edit;
+mod send_to_agent;
 mod shelf;
+mod told;
 mod tool;
 
 pub use carry_out::carry_out;
 pub use kept::result_of;
-pub use outside::Outside;
+pub use outside::{Asker, Edit, Outside};
 pub use scene::{Scene, World};
 pub use shelf::specs;
 pub use tool::Outcome;
+
+use told::told;

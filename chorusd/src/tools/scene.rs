@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::Outside;
+use super::locks::Locks;
 use crate::approvals::Approvals;
 use crate::clock::Clock;
 use crate::llm::Models;
@@ -25,6 +26,10 @@ pub struct World {
     pub clock: Clock,
     pub approvals: Approvals,
     pub sandbox: Sandbox,
+    /// One command of git at a time in a workspace.
+    pub git: Locks,
+    /// One note at a time.
+    pub docs: Locks,
     /// Set once everything is there.
     pub outside: OnceLock<Weak<dyn Outside>>,
 }
@@ -70,6 +75,8 @@ impl World {
             clock,
             approvals,
             sandbox: Sandbox::new(program, home),
+            git: Locks::default(),
+            docs: Locks::default(),
             outside: OnceLock::new(),
         })
     }

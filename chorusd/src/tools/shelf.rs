@@ -1,11 +1,26 @@
 //! All tools there are.
 
+use super::list_agents::ListAgents;
 use super::list_models::ListModels;
+use super::remember::Remember;
+use super::search_sessions::SearchSessions;
+use super::self_edit::{SelfEditDocs, SelfEditModel, SelfEditPermissions, SelfEditSystemPrompt};
+use super::send_to_agent::SendToAgent;
 use super::tool::Descriptor;
 use crate::llm::ToolSpec;
 use crate::permissions::Profile;
 
-const TOOLS: [Descriptor; 1] = [Descriptor::of::<ListModels>()];
+const TOOLS: &[Descriptor] = &[
+    Descriptor::of::<ListModels>(),
+    Descriptor::of::<ListAgents>(),
+    Descriptor::of::<SearchSessions>(),
+    Descriptor::of::<Remember>(),
+    Descriptor::of::<SendToAgent>(),
+    Descriptor::of::<SelfEditSystemPrompt>(),
+    Descriptor::of::<SelfEditDocs>(),
+    Descriptor::of::<SelfEditPermissions>(),
+    Descriptor::of::<SelfEditModel>(),
+];
 
 /// The tool of that name.
 pub(super) fn find(name: &str) -> Option<&'static Descriptor> {

@@ -3,6 +3,7 @@
 mod agents;
 mod audit;
 mod forget;
+mod memory;
 mod rebuild;
 mod schema;
 mod sessions;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 pub use agents::AgentRow;
 pub use audit::Audit;
+pub use memory::{Memory, NewMemory};
 pub use rebuild::Truth;
 pub use sessions::{Listing, SessionRow};
 pub use summaries::Wanted;
