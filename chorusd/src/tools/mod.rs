@@ -2,6 +2,7 @@
 //! the turn.
 
 mod carry_out;
+mod git;
 mod kept;
 mod list_agents;
 mod list_models;

@@ -1,5 +1,6 @@
 //! All tools there are.
 
+use super::git::{GitBranch, GitCheckout, GitCommit, GitDiff, GitInit, GitLog, GitMergeRequest, GitPush};
 use super::list_agents::ListAgents;
 use super::list_models::ListModels;
 use super::remember::Remember;
@@ -20,6 +21,14 @@ const TOOLS: &[Descriptor] = &[
     Descriptor::of::<SelfEditDocs>(),
     Descriptor::of::<SelfEditPermissions>(),
     Descriptor::of::<SelfEditModel>(),
+    Descriptor::of::<GitInit>(),
+    Descriptor::of::<GitCommit>(),
+    Descriptor::of::<GitBranch>(),
+    Descriptor::of::<GitCheckout>(),
+    Descriptor::of::<GitDiff>(),
+    Descriptor::of::<GitLog>(),
+    Descriptor::of::<GitPush>(),
+    Descriptor::of::<GitMergeRequest>(),
 ];
 
 /// The tool of that name.
