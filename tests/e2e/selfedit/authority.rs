@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use chorus_proto::methods::context::{Clear, ClearParams, Compact, CompactParams, Resume, ResumeParams};
+use chorus_proto::methods::chain::{Compact, CompactParams, Resume, ResumeParams};
+use chorus_proto::methods::context::{Clear, ClearParams};
 use chorus_proto::{Client, NewMessage, Role, ToolCall};
 use chorus_tests::chat::Chat as _;
 use chorus_tests::model_server::Answer;
@@ -87,7 +88,7 @@ fn poisoned(demand: &str, way: usize) -> Vec<NewMessage> {
 }
 
 fn clear(client: &mut Client) {
-    client.call::<Clear>(&ClearParams { agent: Some("a".into()), save: false, ..Default::default() }).expect("clear");
+    client.call::<Clear>(&ClearParams { agent: Some("a".into()), save: false }).expect("clear");
 }
 
 /// Brings a session back in one of three ways.
