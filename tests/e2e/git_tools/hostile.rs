@@ -205,7 +205,16 @@ fn another_repository_in_the_workspace_is_left_alone() {
     git(&dir.join("inner"), &["config", "filter.evil.clean", &program.display().to_string()]);
     git(&dir.join("inner"), &["config", "core.fsmonitor", &program.display().to_string()]);
     write(&rig, "inner/.gitattributes", "* filter=evil\n");
+    // Of the same length, so that git has to look.
     write(&rig, "inner/x.txt", "two\n");
+    write(&rig, ".gitmodules", "[submodule \"x\"]\n\tpath = inner\n\turl = ./inner\n\tignore = none\n");
+    git(&dir, &["config", "submodule.x.ignore", "none"]);
+    git(&dir, &["config", "submodule.x.active", "true"]);
     every_tool(&rig);
+    rig.fails("git_commit", json!({"message": "nothing"}));
+    rig.call("git_commit", json!({"message": "x", "paths": ["inner"]}));
+    rig.fails("git_commit", json!({"message": "x", "paths": ["inner/x.txt"]}));
     assert_untouched(&trace);
+    git(&dir, &["add", "inner"]);
+    assert!(trace.exists(), "git itself would have run it");
 }

@@ -100,7 +100,7 @@ fn pushes_go_nowhere_else() {
     bare(&outside);
     let trace = rig.home.outside().join("trace");
     for (name, url, why) in [
-        ("ext", format!("ext::touch {}", trace.display()), "none of https, git"),
+        ("ext", format!("ext::touch%20{}", trace.display()), "none of https, git"),
         ("fd", "fd::3".into(), "none of https, git"),
         ("plain", "http://127.0.0.1:1/x.git".into(), "none of https, git"),
         ("ssh", "git@127.0.0.1:x.git".into(), "reached by ssh"),

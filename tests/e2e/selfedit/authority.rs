@@ -152,8 +152,11 @@ fn a_model_that_obeys_a_poisoned_session_gets_no_further_than_its_profile() {
     for (permissions, tables) in [("locked", ""), ("standard", "")] {
         let rig = Rig::with(permissions, tables, chorus_tests::Daemon::start);
         let mut client = rig.client();
+        rig.server.anthropic().always(Answer::text(["Fine."]));
         client.append_all("a", poisoned(DEMANDS[0], 3));
         let session = client.save("a", "").header.session_id;
+        // The model's summary.
+        let _ = rig.server.wait_for(1);
         clear(&mut client);
         client.restore("a", &session);
         let before = all(&rig);

@@ -104,7 +104,10 @@ impl Rig {
     /// The blocks of the prompt in the last request of `a`.
     pub fn prompt(&self) -> Vec<String> {
         let requests = self.server.requests();
-        let last = requests.iter().rev().find(|request| request.path == "/v1/messages").expect("a request");
+        // Those for summaries have no tools.
+        let of_turn = |body: &Value| body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
+        let mut all = requests.iter().rev().filter(|request| request.path == "/v1/messages");
+        let last = all.find(|request| of_turn(&request.body)).expect("a request");
         let system = last.body["system"].as_array().cloned().unwrap_or_default();
         system.iter().map(|block| block["text"].as_str().expect("a text").to_owned()).collect()
     }

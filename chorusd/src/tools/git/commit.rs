@@ -49,16 +49,38 @@ impl Tool for GitCommit {
 async fn commit(params: Params, scene: &Scene) -> Told<String> {
     let _alone = scene.world.git.of(scene.agent).await;
     let git = Git::new(scene).await?;
-    let behind = |args: &[&str]| -> Vec<String> {
-        let mut args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
-        if !params.paths.is_empty() {
-            args.push("--".into());
-            args.extend(params.paths.iter().cloned());
-        }
-        args
-    };
-    git.done(behind(&["add", "--all"])).await?;
+    let paths: Vec<String> = params.paths.iter().map(|path| names::exactly(path)).collect();
+    let all = if paths.is_empty() { vec![":(top)".to_owned()] } else { paths.clone() };
+    let plain = |args: &[&str]| args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>();
+    let others = other_repositories(&git).await?;
+    git.done([plain(&["add", "--all", "--"]), all.clone(), others].concat()).await?;
+    // Where there is nothing to commit, `git commit` would look into other repositories for something to say.
+    let same = ["diff", "--cached", "--quiet", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--"];
+    if git.run([plain(&same), all].concat()).await?.ok {
+        return Err("nothing was committed: there are no changes".into());
+    }
     let message = format!("--message={}", params.message);
-    let said = git.run(behind(&["commit", "--no-verify", "--no-gpg-sign", "--no-status", &message])).await?;
+    let mut args = plain(&["commit", "--allow-empty", "--no-verify", "--no-gpg-sign", "--no-status", &message]);
+    if !paths.is_empty() {
+        args.push("--".into());
+        args.extend(paths);
+    }
+    let said = git.run(args).await?;
     if said.ok { Ok(said.text) } else { Err(format!("nothing was committed: {}", said.text)) }
+}
+
+/// Repositories that the workspace's own has noted in it, as paths to leave out: to see whether something changed there, git would go by
+/// their settings, which nobody has looked at.
+async fn other_repositories(git: &Git<'_>) -> Told<Vec<String>> {
+    const SCRIPT: &str = "git \"$@\" ls-files --stage | grep '^160000 '; :";
+    let said = git.script(SCRIPT).await?;
+    let path = |line: &str| {
+        let path = line.strip_prefix("160000 ").and_then(|rest| rest.split_once('\t')).map(|(_, path)| path);
+        // Others are quoted, or are no line of the list at all.
+        let path = path.filter(|path| !path.starts_with('"'));
+        path.map(|path| format!(":(exclude,top,literal){path}")).ok_or_else(|| {
+            "the workspace has other repositories in it whose names git tools cannot tell; use git through bash".into()
+        })
+    };
+    said.text.lines().map(path).collect()
 }

@@ -43,14 +43,15 @@ impl Tool for GitDiff {
 async fn diff(params: Params, scene: &Scene) -> Told<String> {
     let _alone = scene.world.git.of(scene.agent).await;
     let git = Git::new(scene).await?;
+    let path = params.path.as_deref().map(names::exactly);
     let mut args = vec!["diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all"];
     args.extend(params.staged.then_some("--cached"));
     args.push("--");
-    args.extend(params.path.as_deref());
+    args.extend(path.as_deref());
     let mut said = git.done(args).await?;
     if !params.staged {
         let mut args = vec!["ls-files", "--others", "--exclude-standard", "--"];
-        args.extend(params.path.as_deref());
+        args.extend(path.as_deref());
         let others = git.done(args).await?;
         if !others.is_empty() {
             said = [said.as_str(), "not known to git yet:", &others].join("\n").trim_start().to_owned();

@@ -53,6 +53,11 @@ pub fn path(path: &str) -> Told<()> {
     if bad { Err(format!("{path:?} is no path in the workspace; give one such as \"src/main.rs\"")) } else { Ok(()) }
 }
 
+/// A path that git takes as it is.
+pub fn exactly(path: &str) -> String {
+    format!(":(top,literal){path}")
+}
+
 #[cfg(test)]
 mod tests {
     use std::process::Command;

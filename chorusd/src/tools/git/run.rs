@@ -15,7 +15,7 @@ const SETTINGS: [&str; 30] = [
     "core.editor=false",
     "core.askPass=",
     "core.sshCommand=false",
-    "core.gitProxy=false",
+    "core.gitProxy=none",
     "core.alternateRefsCommand=false",
     "core.attributesFile=/dev/null",
     "core.excludesFile=/dev/null",
@@ -55,7 +55,7 @@ const VARIABLES: [(&str, &str); 17] = [
     ("GIT_SEQUENCE_EDITOR", "false"),
     ("GIT_PAGER", "cat"),
     ("GIT_NO_LAZY_FETCH", "1"),
-    ("GIT_LITERAL_PATHSPECS", "1"),
+    ("GIT_PROXY_COMMAND", ""),
     ("GIT_MERGE_AUTOEDIT", "no"),
     ("GIT_ADVICE", "0"),
     ("LC_ALL", "C.UTF-8"),
@@ -149,6 +149,16 @@ impl<'a> Git<'a> {
         let mut argv: Vec<OsString> = vec!["git".into(), "--no-pager".into()];
         argv.extend(self.settings().map(Into::into));
         argv.extend(args.into_iter().map(|arg| arg.as_ref().into()));
+        command(self.scene, argv, self.env.clone(), false).await
+    }
+
+    /// Runs a script of the shell that is given the settings of git as its arguments.
+    ///
+    /// # Errors
+    /// As [`Git::run`].
+    pub async fn script(&self, script: &str) -> Told<Said> {
+        let mut argv: Vec<OsString> = ["sh", "-c", script, "sh"].map(Into::into).to_vec();
+        argv.extend(self.settings().map(Into::into));
         command(self.scene, argv, self.env.clone(), false).await
     }
 
