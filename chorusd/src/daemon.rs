@@ -34,8 +34,8 @@ use crate::ops::agent::use_::CHOSEN;
 use crate::ops::{self, Ops};
 use crate::server::Server;
 use crate::store::{Store, damage};
-use crate::tasks::{Outside, Recovered};
-use crate::tools::World;
+use crate::tasks::{self, Recovered};
+use crate::tools::{Outside, World};
 use crate::usage::Usage;
 
 /// Contexts that are saved at once when the daemon stops.
@@ -218,9 +218,12 @@ impl Daemon {
             shown: ops::shown::Shown::default(),
             listed: ops::tasks::Listed::default(),
             uploads: ops::uploads::Uploads::default(),
+            relay: Arc::default(),
         });
+        let outside: Arc<dyn Outside> = ops.clone();
+        let _ = ops.registry.world.outside.set(Arc::downgrade(&outside));
         let in_background = &ops.registry.world.tasks;
-        in_background.connect(Arc::downgrade(&(ops.clone() as Arc<dyn Outside>)));
+        in_background.connect(Arc::downgrade(&(ops.clone() as Arc<dyn tasks::Outside>)));
         let recovered = in_background.recover().await?;
         load_agents(&ops).await?;
         ops::scan::agents(&ops).await?;

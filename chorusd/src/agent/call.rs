@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::compaction::{Compaction, compaction};
 use super::effect::CallModel;
+use super::memories;
 use super::meter;
 use super::prompt::{Prompt, estimated, fits, prompt};
 use super::registry::Registry;
@@ -56,7 +57,8 @@ async fn ask(
     let takes = registry.models.window_of(&target).map(|takes| estimated(takes, ratio));
     let (turn, facts, context) = (call.turn, call.facts.clone(), call.context);
     let step = call.step;
-    let built = tokio::task::spawn_blocking(move || prepare(&call, takes)).await;
+    let remembered = memories::shown(&registry.store.catalog, vec![facts.id]).await.map_err(stopped)?.pop().flatten();
+    let built = tokio::task::spawn_blocking(move || prepare(&call, remembered, takes)).await;
     let (prompt, left_out) = match built.map_err(|e| stopped(Failure::internal(e.to_string())))? {
         Prepared::Prompt(prompt, before) => (*prompt, before),
         Prepared::Compacts(compaction) => return Ok(Ended::Compacts(compaction)),
@@ -83,14 +85,15 @@ enum Prepared {
     Compacts(Box<Compaction>),
 }
 
-fn prepare(call: &CallModel, takes: Option<u64>) -> Prepared {
+fn prepare(call: &CallModel, remembered: Option<String>, takes: Option<u64>) -> Prepared {
     let (record, set) = (&call.messages[..], &call.working_set);
-    let limit = fits(&call.facts, takes, meter::fixed(&call.facts) + tools::tokens(call.facts.rules()));
+    let fixed = meter::fixed(&call.facts, remembered.as_deref());
+    let limit = fits(&call.facts, takes, fixed + tools::tokens(call.facts.rules()));
     if let Some(compaction) = compaction(record, (call.view, call.opened), set, limit, call.wish) {
         return Prepared::Compacts(Box::new(compaction));
     }
     let view = call.view.min(record.len());
-    let mut asked = prompt(&call.facts, &record[view..], set, takes, call.tight);
+    let mut asked = prompt(&call.facts, remembered, &record[view..], set, takes, call.tight);
     if let Some(word) = call.last_word {
         asked.request.no_calls = true;
         asked.request.system.push(word.to_model().to_owned());

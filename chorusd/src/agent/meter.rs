@@ -1,11 +1,11 @@
 //! How long the next request of a context would be: measured from what the pieces of it are, without putting it together.
 
-use std::fs;
 use std::path::Path;
 
 use super::Facts;
 use super::context::Context;
-use super::prompt::{DOCS, is_note};
+use super::notes::notes;
+use super::prompt::DOCS;
 use super::window::{self, Budget, block};
 use crate::estimate::piece;
 use crate::message::{ContextNo, Totals};
@@ -50,23 +50,20 @@ pub fn guess(totals: Totals, budget: Budget) -> u64 {
     all.checked_mul(shown).map_or(all, |product| product / totals.messages.max(1)).min(budget.tokens)
 }
 
-/// Tokens of the agent's prompt and notes. Blocks: docs/ is listed.
+/// Tokens of the agent's prompt and notes, and of what it remembers as it is shown. Blocks: docs/ is listed.
 #[must_use]
-pub fn fixed(facts: &Facts) -> u64 {
-    let prompt = facts.system_prompt.as_ref().map_or(0, |prompt| piece(prompt.len() as u64));
-    prompt + notes(&facts.dir.join("docs"))
+pub fn fixed(facts: &Facts, remembered: Option<&str>) -> u64 {
+    let of = |text: &str| piece(text.len() as u64);
+    facts.system_prompt.as_deref().map_or(0, of) + remembered.map_or(0, of) + noted(&facts.dir.join("docs"))
 }
 
 /// The notes in docs/ as far as they are shown, by their sizes.
-fn notes(dir: &Path) -> u64 {
-    let Ok(entries) = fs::read_dir(dir) else { return 0 };
-    let mut notes: Vec<_> = entries.flatten().filter(|entry| is_note(&entry.path())).collect();
-    notes.sort_by_key(fs::DirEntry::file_name);
+fn noted(dir: &Path) -> u64 {
+    let notes = notes(dir);
     let mut length = 0_u64;
     for note in &notes {
-        let name = note.file_name().len() as u64;
-        let size = note.metadata().map_or(u64::MAX, |metadata| metadata.len());
-        let whole = size.saturating_add(name + 8);
+        let name = note.name.len() as u64;
+        let whole = note.size.saturating_add(name + 8);
         length += if length.saturating_add(whole) <= DOCS as u64 { whole } else { name + 2 };
     }
     if notes.is_empty() { 0 } else { piece(length) }
@@ -74,6 +71,8 @@ fn notes(dir: &Path) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const BUDGET: Budget = Budget { messages: 50, tokens: 15_000 };
@@ -96,15 +95,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let docs = dir.path().join("docs");
         let facts = Facts { dir: dir.path().to_owned(), ..Facts::default() };
-        assert_eq!(fixed(&facts), 0);
+        assert_eq!(fixed(&facts, None), 0);
         fs::create_dir(&docs).unwrap();
-        assert_eq!(fixed(&facts), 0);
+        assert_eq!(fixed(&facts, None), 0);
         fs::write(docs.join("a.md"), "x".repeat(4000)).unwrap();
-        let one = fixed(&facts);
+        let one = fixed(&facts, None);
         assert!((1000..1020).contains(&one), "{one}");
         fs::write(docs.join("b.md"), "x".repeat(DOCS)).unwrap();
-        assert!((one..one + 10).contains(&fixed(&facts)), "named only");
+        assert!((one..one + 10).contains(&fixed(&facts, None)), "named only");
         let prompted = Facts { system_prompt: Some("x".repeat(400)), ..facts };
-        assert!(fixed(&prompted) > one + 100);
+        assert!(fixed(&prompted, None) > one + 100);
     }
 }

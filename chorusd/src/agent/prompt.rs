@@ -7,6 +7,7 @@ use std::path::Path;
 use chorus_proto::WorkingSet;
 
 use super::Facts;
+use super::notes::{Note, notes};
 use super::window::{Budget, block, window};
 use crate::estimate::piece;
 use crate::llm::Request;
@@ -30,11 +31,20 @@ pub struct Prompt {
     pub left_out: usize,
 }
 
-/// Puts it together; `messages` are those that no compaction took out. `takes`: the tokens that the model takes in all, where that is known. Blocks: it reads docs/.
+/// Puts it together; `messages` are those that no compaction took out. `remembered`: what the agent remembers, as it is shown. `takes`: the
+/// tokens that the model takes in all, where that is known. Blocks: it reads docs/.
 #[must_use]
-pub fn prompt(facts: &Facts, messages: &[Stored], set: &WorkingSet, takes: Option<u64>, tight: bool) -> Prompt {
+pub fn prompt(
+    facts: &Facts,
+    remembered: Option<String>,
+    messages: &[Stored],
+    set: &WorkingSet,
+    takes: Option<u64>,
+    tight: bool,
+) -> Prompt {
     let mut system: Vec<String> = facts.system_prompt.clone().into_iter().collect();
     system.extend(docs(&facts.dir.join("docs")));
+    system.extend(remembered);
     let stable = system.len();
     let tools = tools::specs(facts.rules());
     let fixed = tools::tokens(facts.rules()) + system.iter().map(|text| piece(text.len() as u64)).sum::<u64>();
@@ -77,14 +87,10 @@ pub fn estimated(takes: u64, ratio: Option<f64>) -> u64 {
 
 /// The agent's notes: as many as there is room for, by name, the rest only named.
 fn docs(dir: &Path) -> Option<String> {
-    let mut names: Vec<_> = fs::read_dir(dir).ok()?.flatten().filter(|entry| is_note(&entry.path())).collect();
-    names.sort_by_key(fs::DirEntry::file_name);
     let (mut text, mut named) = (String::new(), Vec::new());
-    for entry in names {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let size = entry.metadata().map_or(u64::MAX, |metadata| metadata.len());
+    for Note { name, path, size } in notes(dir) {
         let room = DOCS.saturating_sub(text.len() + name.len() + 8);
-        let content = (size <= room as u64).then(|| fs::read_to_string(entry.path()).ok()).flatten();
+        let content = (size <= room as u64).then(|| fs::read_to_string(path).ok()).flatten();
         match content {
             Some(content) => _ = write!(text, "## {name}\n\n{}\n\n", content.trim_end()),
             None => named.push(name),
@@ -94,13 +100,6 @@ fn docs(dir: &Path) -> Option<String> {
         let _ = writeln!(text, "Not shown here for want of room: {}", named.join(", "));
     }
     (!text.is_empty()).then(|| format!("# Notes in docs/\n\n{}", text.trim_end()))
-}
-
-/// Files that are texts by their names; links lead elsewhere.
-pub(super) fn is_note(path: &Path) -> bool {
-    let file = path.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
-    let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-    file && !hidden
 }
 
 #[cfg(test)]
@@ -117,8 +116,9 @@ mod tests {
 
     #[test]
     fn question_and_answer_fit_together_and_a_second_try_asks_for_less() {
-        let asked =
-            |takes, tight| prompt(&Facts::default(), &[], &WorkingSet::default(), takes, tight).request.max_tokens;
+        let asked = |takes, tight| {
+            prompt(&Facts::default(), None, &[], &WorkingSet::default(), takes, tight).request.max_tokens
+        };
         assert_eq!([asked(None, false), asked(Some(200_000), false), asked(Some(10_000), false)], [8192, 8192, 2000]);
         assert_eq!([asked(None, true), asked(Some(200_000), true), asked(Some(2000), true)], [1024, 1024, 400]);
         assert_eq!([estimated(9000, None), estimated(9000, Some(1.5)), estimated(9000, Some(0.5))], [9000, 6000, 9000]);
@@ -128,7 +128,7 @@ mod tests {
     fn a_long_background_leaves_room_for_the_conversation() {
         let said = "The fields of the north. \u{1f411} ".repeat(4000);
         let set = WorkingSet { background: Some(said.clone()), summary: Some(said), ..WorkingSet::default() };
-        let prompt = prompt(&Facts::default(), &[], &set, Some(10_000), false);
+        let prompt = prompt(&Facts::default(), None, &[], &set, Some(10_000), false);
         let tokens: u64 = prompt.request.system.iter().map(|text| piece(text.len() as u64)).sum();
         assert!((2000..3200).contains(&tokens), "{tokens}");
     }

@@ -8,7 +8,7 @@ use chorus_proto::ErrorKind;
 use toml::de::{DeTable, DeValue};
 
 use super::keys::KEYS;
-use super::tables::{self, Source, TABLES};
+use super::tables::{self, GRANTS, Source, TABLES};
 use super::value::Given;
 use super::{Config, nearest};
 use crate::failure::{Failure, Result};
@@ -49,7 +49,8 @@ fn from_toml(config: &mut Config, text: &str, path: &Path, source: &Source<'_>) 
     let document = DeTable::parse(text)
         .map_err(|e| wrong(e.span().map_or(0, |s| s.start), e.message().to_owned(), "correct the line".into()))?;
     let mut pairs = Vec::new();
-    for (name, value) in document.get_ref() {
+    let (last, first): (Vec<_>, Vec<_>) = document.get_ref().iter().partition(|(name, _)| *name.get_ref() == GRANTS);
+    for (name, value) in first.into_iter().chain(last) {
         let tables = KEYS.iter().any(|key| key.table == name.get_ref().as_ref());
         match value.get_ref() {
             DeValue::Table(inner) if TABLES.contains(&name.get_ref().as_ref()) => {
@@ -187,6 +188,30 @@ mod tests {
         }
         let failure = read("[providers.x]\nkidn = \"openai\"").unwrap_err();
         assert_eq!(failure.hint.as_deref(), Some("did you mean `providers.x.kind`?"));
+    }
+
+    #[test]
+    fn roles_grant_profiles_that_there_are() {
+        let text = "[permission_grants]\nadmin = [\"open\", \"careful\"]\n[permissions.careful]\nallow = []\n";
+        let config = read(text).unwrap();
+        let (id, name) = ("1".to_owned(), "Ada".to_owned());
+        let ada = crate::who::Requester::Person { id, name, roles: vec!["admin".into()] };
+        assert!(config.grants.may(&ada, &"careful".into()).is_ok());
+        assert!(config.grants.may(&ada, &"standard".into()).is_err());
+        for (text, what, hint) in [
+            (
+                "[permission_grants]\na = [\n\"open\",\n\"carefull\"]\n[permissions.careful]\nallow = []\n",
+                "line 4: `permission_grants.a[1]` names the profile `carefull`",
+                "did you mean `careful`?",
+            ),
+            ("[permission_grants]\na = \"open\"", "line 2: `permission_grants.a` must be a list", "for example"),
+            ("[permission_grants]\na = [3]", "line 2: `permission_grants.a[0]` must be", "for example"),
+            ("[permission_grant]\na = []", "unknown key `permission_grant`", "did you mean `permission_grants`?"),
+        ] {
+            let failure = read(text).unwrap_err();
+            assert!(failure.message.contains(what), "{failure}");
+            assert!(failure.hint.clone().unwrap().contains(hint), "{failure:?}");
+        }
     }
 
     #[test]

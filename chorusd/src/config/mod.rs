@@ -1,6 +1,7 @@
 //! The configuration of the daemon (config.toml and the environment) and of an agent (agent.json).
 
 pub mod agent;
+mod grants;
 mod keys;
 mod load;
 mod permissions;
@@ -16,7 +17,7 @@ pub use load::load;
 pub use provider::{Key, Kind, Limits, Price, Provider};
 pub use secret::Secret;
 
-use crate::permissions::Profiles;
+use crate::permissions::{Grants, Profiles};
 use crate::store::Durability;
 
 /// The configuration in force.
@@ -50,6 +51,8 @@ pub struct Config {
     pub discovery_local: bool,
     /// What agents may do, by name.
     pub profiles: Profiles,
+    /// Who may give them which of those.
+    pub grants: Grants,
 }
 
 /// `durability` as it is written.
@@ -99,6 +102,7 @@ impl Default for Config {
             prices: BTreeMap::new(),
             discovery_local: false,
             profiles: Profiles::default(),
+            grants: Grants::default(),
         }
     }
 }

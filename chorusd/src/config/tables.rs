@@ -1,5 +1,5 @@
 //! The tables of config.toml that the user names: `[providers.NAME]`, `[prices."MODEL"]`, `[aliases]`,
-//! `[permissions.NAME]`.
+//! `[permissions.NAME]`, `[permission_grants]`.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -8,10 +8,13 @@ use toml::de::{DeTable, DeValue};
 
 use super::provider::{ANTHROPIC, Draft, PRICE_KEYS, PROVIDER_KEYS, Price, Set, check_name};
 use super::value::Given;
-use super::{Config, nearest, permissions};
+use super::{Config, grants, nearest, permissions};
+
+/// The one that names profiles, which may stand behind it: it is read last.
+pub const GRANTS: &str = "permission_grants";
 
 /// Their names.
-pub const TABLES: [&str; 4] = ["providers", "prices", "aliases", "permissions"];
+pub const TABLES: [&str; 5] = ["providers", "prices", "aliases", "permissions", GRANTS];
 
 /// What is wrong: where, what, and what to do.
 pub type Wrong = (usize, String, String);
@@ -27,6 +30,9 @@ pub struct Source<'a> {
 /// # Errors
 /// What is wrong with it.
 pub fn read(config: &mut Config, table: &str, content: &DeTable<'_>, source: &Source<'_>) -> Result<(), Wrong> {
+    if table == GRANTS {
+        return grants::read(config, content);
+    }
     for (label, value) in content {
         let (name, at) = (label.get_ref().as_ref(), label.span().start);
         let place = format!("{table}.{}", quoted(name));

@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use super::{Ops, blocking};
 use crate::agent::directory::Entry;
-use crate::agent::meter;
 use crate::agent::prompt::{estimated, fits};
+use crate::agent::{Facts, memories, meter};
 use crate::failure::Result;
 use crate::tools;
 
@@ -33,8 +33,12 @@ pub async fn read(ops: &Ops, entries: &[Arc<Entry>]) -> Result<HashMap<Uuid, Met
     if live.is_empty() {
         return Ok(HashMap::new());
     }
+    let remembered = memories::shown(&ops.store.catalog, live.iter().map(|(facts, _)| facts.id).collect()).await?;
     let measured = blocking(move || {
-        Ok(live.into_iter().map(|(facts, shown)| (meter::fixed(&facts), shown, facts)).collect::<Vec<_>>())
+        let fixed = |((facts, shown), remembered): ((Arc<Facts>, u64), Option<String>)| {
+            (meter::fixed(&facts, remembered.as_deref()), shown, facts)
+        };
+        Ok(live.into_iter().zip(remembered).map(fixed).collect::<Vec<_>>())
     });
     let (mut models, mut meters) = (HashMap::new(), HashMap::new());
     for (fixed, shown, facts) in measured.await? {

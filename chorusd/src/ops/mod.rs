@@ -9,6 +9,7 @@ pub mod events;
 mod import_sink;
 mod meter;
 pub mod models;
+pub mod outside;
 pub mod permissions;
 mod rebuild;
 pub mod scan;
@@ -68,6 +69,8 @@ pub struct Ops {
     /// Agents whose `running_tasks` are to be written anew.
     pub listed: tasks::Listed,
     pub uploads: uploads::Uploads,
+    /// What agents send each other.
+    pub relay: Arc<outside::Relay>,
 }
 
 /// Runs `work` where it may block.

@@ -5,6 +5,7 @@
 
 mod action;
 mod always;
+mod grants;
 mod offers;
 mod presets;
 mod profile;
@@ -13,6 +14,7 @@ mod shell;
 mod spec;
 
 pub use action::{Action, BASH};
+pub use grants::Grants;
 pub use profile::Profile;
 pub use profiles::Profiles;
 pub use spec::{Place, Problem, Spec};

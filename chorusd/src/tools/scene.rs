@@ -8,6 +8,7 @@ use chorus_proto::methods::send::Said;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::locks::Locks as OneEach;
 use super::{Locks, Outside};
 use crate::approvals::Approvals;
 use crate::clock::Clock;
@@ -30,6 +31,10 @@ pub struct World {
     pub locks: Locks,
     /// Commands in the background.
     pub tasks: Tasks,
+    /// One command of git at a time in a workspace.
+    pub git: OneEach,
+    /// One note at a time.
+    pub docs: OneEach,
     /// Set once everything is there.
     pub outside: OnceLock<Weak<dyn Outside>>,
 }
@@ -80,6 +85,8 @@ impl World {
             sandbox: Sandbox::new(program, home),
             locks: Locks::default(),
             tasks,
+            git: OneEach::default(),
+            docs: OneEach::default(),
             outside: OnceLock::new(),
         })
     }

@@ -7,19 +7,41 @@ use super::files::append_file::AppendFile;
 use super::files::create_file::CreateFile;
 use super::files::str_replace::StrReplace;
 use super::files::view::View;
+use super::git::{GitBranch, GitCheckout, GitCommit, GitDiff, GitInit, GitLog, GitMergeRequest, GitPush};
+use super::list_agents::ListAgents;
 use super::list_models::ListModels;
+use super::remember::Remember;
+use super::search_sessions::SearchSessions;
+use super::self_edit::{SelfEditDocs, SelfEditModel, SelfEditPermissions, SelfEditSystemPrompt};
+use super::send_to_agent::SendToAgent;
 use super::tool::Descriptor;
 use crate::estimate;
 use crate::llm::ToolSpec;
 use crate::permissions::Profile;
 
-const TOOLS: [Descriptor; 6] = [
+const TOOLS: &[Descriptor] = &[
     Descriptor::of::<View>(),
     Descriptor::of::<CreateFile>(),
     Descriptor::of::<AppendFile>(),
     Descriptor::of::<StrReplace>(),
     Descriptor::of::<Bash>(),
+    Descriptor::of::<GitInit>(),
+    Descriptor::of::<GitCommit>(),
+    Descriptor::of::<GitBranch>(),
+    Descriptor::of::<GitCheckout>(),
+    Descriptor::of::<GitDiff>(),
+    Descriptor::of::<GitLog>(),
+    Descriptor::of::<GitPush>(),
+    Descriptor::of::<GitMergeRequest>(),
     Descriptor::of::<ListModels>(),
+    Descriptor::of::<ListAgents>(),
+    Descriptor::of::<SearchSessions>(),
+    Descriptor::of::<Remember>(),
+    Descriptor::of::<SendToAgent>(),
+    Descriptor::of::<SelfEditSystemPrompt>(),
+    Descriptor::of::<SelfEditDocs>(),
+    Descriptor::of::<SelfEditPermissions>(),
+    Descriptor::of::<SelfEditModel>(),
 ];
 
 /// How each is shown, and how many tokens that takes; made once.

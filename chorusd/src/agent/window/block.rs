@@ -26,7 +26,7 @@ pub fn bounded(set: &WorkingSet, fits: u64) -> WorkingSet {
 }
 
 /// Whether a model may see a new line in it.
-fn ends_line(character: char) -> bool {
+pub(super) fn ends_line(character: char) -> bool {
     matches!(character, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 

@@ -4,12 +4,14 @@
 pub mod block;
 mod cut;
 mod mend;
+mod remembered;
 
 use chorus_proto::Message;
 
 use crate::message::Stored;
 
 pub use mend::{INTERRUPTED, Mended, mend};
+pub use remembered::{REMEMBERED, remembered};
 
 /// How much of a conversation may be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

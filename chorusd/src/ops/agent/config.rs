@@ -15,6 +15,7 @@ use crate::config::nearest;
 use crate::failure::{Failure, Result};
 use crate::ops::{Ops, blocking, select, view};
 use crate::store::agents_dir::{Before, move_dir};
+use crate::store::catalog::Audit;
 
 /// Reads or sets one key of agent.json; setting `name` renames the agent.
 ///
@@ -34,7 +35,7 @@ pub async fn config(ops: &Ops, params: ConfigParams) -> Result<ConfigResult> {
             value.as_str().ok_or_else(|| Failure::invalid("a name is a text").hint("for example \"data-team\""))?;
         return rename(ops, &agent, name).await;
     }
-    set(ops, &agent, key, value).await
+    set(ops, &agent, key, value, None).await
 }
 
 /// The configuration in force and how many sessions there are.
@@ -74,27 +75,38 @@ async fn get(ops: &Ops, agent: &Arc<Entry>, key: Option<&str>) -> Result<ConfigR
 /// # Errors
 /// As [`config`]; nothing is changed then.
 pub(in crate::ops) async fn set_permissions(ops: &Ops, agent: &Arc<Entry>, permissions: Value) -> Result<()> {
-    set(ops, agent, "permissions".into(), permissions).await.map(drop)
+    set(ops, agent, "permissions".into(), permissions, None).await.map(drop)
 }
 
-async fn set(ops: &Ops, agent: &Arc<Entry>, key: String, value: Value) -> Result<ConfigResult> {
+/// Sets one key, for whoever holds the lock on agents. With `noted` the change is written down before it is made: what cannot be is
+/// not done.
+///
+/// # Errors
+/// As [`config`].
+pub async fn set(
+    ops: &Ops,
+    agent: &Arc<Entry>,
+    key: String,
+    value: Value,
+    noted: Option<Audit>,
+) -> Result<ConfigResult> {
     let value = normalise(&key, value, &ops.config.profiles)?;
     if let Some(model) = value.as_str().filter(|_| key == "model") {
         ops.models.admit(model)?;
     }
-    let rewritten = rewrite(ops, agent, &key, value).await?;
-    let (new, config) = match adopt(ops, agent.facts.dir.clone(), rewritten.file).await {
-        Ok(adopted) => adopted,
-        Err(failure) => {
-            let before = rewritten.before;
-            let undone =
-                blocking(move || before.put_back().map_err(|e| Failure::io("agent.json cannot be put back", &e)));
-            if let Err(undo) = undone.await {
-                tracing::error!(agent = %agent.facts.name, failure = %undo, "a failed setting could not be undone");
-            }
-            return Err(failure);
+    let draft = draft(ops, agent, &key, value.clone()).await?;
+    let row = noted.map(|row| Audit { old: Some(draft.old.to_string()), new: Some(value.to_string()), ..row });
+    if let Some(row) = &row {
+        ops.store.catalog.audit(row.clone()).await?;
+    }
+    let done = carry_out(ops, agent, draft).await;
+    if let (Err(failure), Some(row)) = (&done, row) {
+        let row = Audit { at: ops.clock.now(), decision: "failed".into(), rule: failure.message.clone(), ..row };
+        if let Err(failure) = ops.store.catalog.audit(row).await {
+            tracing::error!(agent = %agent.facts.name, %failure, "that a change failed could not be written down");
         }
-    };
+    }
+    let (new, config, old) = done?;
     if key == "idle_timeout"
         && ops.registry.info(agent.facts.id).is_some()
         && let Err(failure) = ops.registry.ask(agent.facts.id, Verb::Retime).await
@@ -102,7 +114,31 @@ async fn set(ops: &Ops, agent: &Arc<Entry>, key: String, value: Value) -> Result
         tracing::warn!(agent = %agent.facts.name, %failure, "the new idle timeout holds from the next message on");
     }
     let shown = Map::from_iter([(key.clone(), config.map().get(&key).cloned().unwrap_or_default())]);
-    Ok(ConfigResult { agent: view::changed(ops, &new).await, config: shown, old: Some(rewritten.old) })
+    Ok(ConfigResult { agent: view::changed(ops, &new).await, config: shown, old: Some(old) })
+}
+
+/// Writes a draft and puts it in force, or leaves all as it was.
+async fn carry_out(ops: &Ops, agent: &Entry, draft: Draft) -> Result<(Arc<Entry>, AgentConfig, Value)> {
+    let Rewritten { file, before, old } = write(agent, draft).await?;
+    match adopt(ops, agent.facts.dir.clone(), file).await {
+        Ok((entry, config)) => Ok((entry, config, old)),
+        Err(failure) => {
+            let undone =
+                blocking(move || before.put_back().map_err(|e| Failure::io("agent.json cannot be put back", &e)));
+            if let Err(undo) = undone.await {
+                tracing::error!(agent = %agent.facts.name, failure = %undo, "a failed setting could not be undone");
+            }
+            Err(failure)
+        }
+    }
+}
+
+/// An agent.json in which one key is to be rewritten.
+struct Draft {
+    config: AgentConfig,
+    before: Before,
+    /// The value before.
+    old: Value,
 }
 
 /// An agent.json in which one key was rewritten.
@@ -114,14 +150,13 @@ struct Rewritten {
     old: Value,
 }
 
-/// Rewrites one key of agent.json as it stands on disk.
-async fn rewrite(ops: &Ops, agent: &Entry, key: &str, value: Value) -> Result<Rewritten> {
+/// Puts one key into agent.json as it stands on disk; nothing is written yet.
+async fn draft(ops: &Ops, agent: &Entry, key: &str, value: Value) -> Result<Draft> {
     if let Some(problem) = agent.problem.as_ref().filter(|problem| problem.contains("last good")) {
         return Err(Failure::new(ErrorKind::InvalidConfig, problem.clone()).hint("mend agent.json by hand first"));
     }
-    let (dir, defaults, key) = (agent.facts.dir.clone(), ops.config.clone(), key.to_owned());
+    let (path, defaults, key) = (agent.facts.dir.join(FILE), ops.config.clone(), key.to_owned());
     blocking(move || {
-        let path = dir.join(FILE);
         let before =
             Before::of(path.clone()).map_err(|e| Failure::io(format_args!("cannot read {}", path.display()), &e))?;
         let mut map: Map<String, Value> = serde_json::from_str(&before.text)
@@ -129,8 +164,16 @@ async fn rewrite(ops: &Ops, agent: &Entry, key: &str, value: Value) -> Result<Re
         let old = map.insert(key, value).unwrap_or_default();
         let config = AgentConfig::from_map(map, &defaults)
             .map_err(|e| Failure::new(ErrorKind::InvalidConfig, format!("agent.json {e}")))?;
-        let stamp =
-            put_config(&dir, &config).map_err(|e| Failure::io(format_args!("cannot write {}", path.display()), &e))?;
+        Ok(Draft { config, before, old })
+    })
+    .await
+}
+
+async fn write(agent: &Entry, Draft { config, before, old }: Draft) -> Result<Rewritten> {
+    let dir = agent.facts.dir.clone();
+    blocking(move || {
+        let stamp = put_config(&dir, &config)
+            .map_err(|e| Failure::io(format_args!("cannot write {}", dir.join(FILE).display()), &e))?;
         Ok(Rewritten { file: (config, stamp), before, old })
     })
     .await
@@ -157,6 +200,11 @@ pub async fn list_running(ops: &Ops, agent: &Entry, running: Vec<Value>) -> Resu
 /// As [`list_running`].
 pub async fn list_none(ops: &Ops, agent: &Entry) -> Result<()> {
     rewrite(ops, agent, "running_tasks", Value::Array(Vec::new())).await.map(drop)
+}
+
+/// Rewrites one key of agent.json as it stands on disk.
+async fn rewrite(ops: &Ops, agent: &Entry, key: &str, value: Value) -> Result<Rewritten> {
+    write(agent, draft(ops, agent, key, value).await?).await
 }
 
 /// Puts a configuration that is on disk into the catalog and the directory.

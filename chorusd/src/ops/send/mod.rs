@@ -3,4 +3,4 @@
 pub mod cancel;
 mod turn;
 
-pub use turn::send;
+pub use turn::{may_begin, send};

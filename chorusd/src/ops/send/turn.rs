@@ -65,7 +65,10 @@ pub async fn send(ops: &Ops, params: SendParams, ear: Option<Arc<dyn Ear>>) -> R
 }
 
 /// Whether a turn can begin at all.
-async fn may_begin(ops: &Ops, agent: &Facts, attachments: &[Attachment]) -> Result<()> {
+///
+/// # Errors
+/// Why not.
+pub async fn may_begin(ops: &Ops, agent: &Facts, attachments: &[Attachment]) -> Result<()> {
     let model = agent.model.as_deref().ok_or_else(|| crate::agent::no_model(&agent.name))?;
     crate::ops::permissions::usable(agent)?;
     let target = ops.models.resolve(model)?;

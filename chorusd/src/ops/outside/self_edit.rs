@@ -1,0 +1,72 @@
+//! An agent changes its own configuration: as `agent config` would, as far as whoever asked for the turn may grant it, and only
+//! with a note in the audit log.
+
+use chorus_proto::ErrorKind;
+use serde_json::Value;
+
+use crate::failure::{Failure, Result};
+use crate::ops::agent::config;
+use crate::ops::agent::refresh_alone;
+use crate::ops::{Ops, blocking};
+use crate::store::catalog::Audit;
+use crate::tools::{Asker, Edit};
+
+/// Makes the change.
+///
+/// # Errors
+/// `denied` where it may not be granted, else as `agent.config`.
+pub async fn self_edit(ops: &Ops, asker: Asker, edit: Edit) -> Result<()> {
+    let (key, value) = match edit {
+        Edit::SystemPrompt(prompt) => ("system_prompt", Value::String(prompt)),
+        Edit::Permissions(wanted) => {
+            ops.config.grants.may(&asker.requester, &wanted).map_err(|why| Failure::new(ErrorKind::Denied, why))?;
+            ("permissions", wanted)
+        }
+        Edit::Model(model) => {
+            usable(ops, &model).await?;
+            ("model", Value::String(model))
+        }
+    };
+    // Whoever destroys the agent holds the lock until this turn has ended.
+    let _one_at_a_time = tokio::select! {
+        biased;
+        () = asker.cancel.cancelled() => {
+            return Err(Failure::new(ErrorKind::Interrupted, "the turn ended before it was changed"));
+        }
+        lock = ops.agents_lock.lock() => lock,
+    };
+    let gone = || Failure::new(ErrorKind::AgentNotFound, "the agent was destroyed in the meantime");
+    let agent = refresh_alone(ops, ops.directory.by_id(asker.agent).ok_or_else(gone)?).await?;
+    let row = Audit {
+        at: ops.clock.now(),
+        agent: asker.agent,
+        agent_name: asker.agent_name,
+        turn: Some(asker.turn),
+        action: asker.action,
+        decision: "changed".into(),
+        rule: "the agent changed itself".into(),
+        user: asker.requester.to_string(),
+        old: None,
+        new: None,
+    };
+    config::set(ops, &agent, key.into(), value, Some(row)).await?;
+    tracing::info!(agent = %agent.facts.name, key, "the agent changed itself");
+    Ok(())
+}
+
+/// Whether a model can be called: it has a provider, and that a key.
+async fn usable(ops: &Ops, model: &str) -> Result<()> {
+    let target = ops.models.resolve(model)?;
+    let models = ops.models.clone();
+    let keys = blocking(move || Ok(models.keys())).await?;
+    match keys.into_iter().find(|key| key.provider == target.provider).map(|key| key.found) {
+        Some(Err(error)) => {
+            let failure = Failure::new(ErrorKind::ModelUnavailable, error.message);
+            Err(match error.hint {
+                Some(hint) => failure.hint(hint),
+                None => failure,
+            })
+        }
+        _ => Ok(()),
+    }
+}

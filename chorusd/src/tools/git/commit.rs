@@ -1,0 +1,86 @@
+//! `git_commit`.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::run::Git;
+use super::{Told, names};
+use crate::permissions::Action;
+use crate::tools::Scene;
+use crate::tools::tool::{Outcome, Tool};
+
+/// Bytes of a message.
+const LONGEST: usize = 16 << 10;
+
+pub struct GitCommit;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    message: String,
+    /// Files and directories of the workspace; all changes where none is given.
+    #[serde(default)]
+    paths: Vec<String>,
+}
+
+impl Tool for GitCommit {
+    const NAME: &'static str = "git_commit";
+    const DESCRIPTION: &'static str = "Commits changes of the workspace, new and deleted files included: all of them, or those below the given paths.";
+    type Params = Params;
+
+    fn action(params: &Params, _: &Scene) -> Result<String, String> {
+        if params.message.trim().is_empty() || params.message.len() > LONGEST || params.message.contains('\0') {
+            return Err(format!("`message` must have a text of at most {LONGEST} bytes"));
+        }
+        if params.paths.len() > 1000 {
+            return Err("more than 1000 paths are too many; give directories".into());
+        }
+        params.paths.iter().try_for_each(|path| names::path(path))?;
+        Ok(Action::Git { verb: "commit" }.to_string())
+    }
+
+    async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
+        commit(params, &scene).await.map_or_else(Outcome::error, Outcome::done)
+    }
+}
+
+async fn commit(params: Params, scene: &Scene) -> Told<String> {
+    let _alone = scene.world.git.of(scene.agent).await;
+    let git = Git::new(scene).await?;
+    let paths: Vec<String> = params.paths.iter().map(|path| names::exactly(path)).collect();
+    let all = if paths.is_empty() { vec![":(top)".to_owned()] } else { paths.clone() };
+    let plain = |args: &[&str]| args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>();
+    let others = other_repositories(&git).await?;
+    git.done([plain(&["add", "--all", "--"]), all.clone(), others].concat()).await?;
+    // Where there is nothing to commit, `git commit` would look into other repositories for something to say.
+    let same = ["diff", "--cached", "--quiet", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--"];
+    if git.run([plain(&same), all].concat()).await?.ok {
+        return Err("nothing was committed: there are no changes".into());
+    }
+    let message = format!("--message={}", params.message);
+    let mut args = plain(&["commit", "--allow-empty", "--no-verify", "--no-gpg-sign", "--no-status", &message]);
+    if !paths.is_empty() {
+        args.push("--".into());
+        args.extend(paths);
+    }
+    let said = git.run(args).await?;
+    if said.ok { Ok(said.text) } else { Err(format!("nothing was committed: {}", said.text)) }
+}
+
+/// Repositories that the workspace's own has noted in it, as paths to leave out: to see whether something changed there, git would go by
+/// their settings, which nobody has looked at.
+async fn other_repositories(git: &Git<'_>) -> Told<Vec<String>> {
+    const SCRIPT: &str = "git \"$@\" ls-files --stage | grep '^160000 '; :";
+    let said = git.script(SCRIPT).await?;
+    let path = |line: &str| {
+        let path = line.strip_prefix("160000 ").and_then(|rest| rest.split_once('\t')).map(|(_, path)| path);
+        // Others are quoted, or are no line of the list at all.
+        let path = path.filter(|path| !path.starts_with('"'));
+        path.map(|path| format!(":(exclude,top,literal){path}")).ok_or_else(|| {
+            "the workspace has other repositories in it whose names git tools cannot tell; use git through bash".into()
+        })
+    };
+    said.text.lines().map(path).collect()
+}

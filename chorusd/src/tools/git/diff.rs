@@ -1,0 +1,61 @@
+//! `git_diff`.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::run::Git;
+use super::{Told, names};
+use crate::permissions::Action;
+use crate::tools::Scene;
+use crate::tools::tool::{Outcome, Tool};
+
+pub struct GitDiff;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// A file or directory of the workspace; all of it where none is given.
+    #[serde(default)]
+    path: Option<String>,
+    /// What is staged, compared with the last commit; else the files as they are, compared with what is staged.
+    #[serde(default)]
+    staged: bool,
+}
+
+impl Tool for GitDiff {
+    const NAME: &'static str = "git_diff";
+    const DESCRIPTION: &'static str =
+        "Shows what has changed in the workspace since the last commit, and which files git does not know yet.";
+    type Params = Params;
+
+    fn action(params: &Params, _: &Scene) -> Result<String, String> {
+        params.path.iter().try_for_each(|path| names::path(path))?;
+        Ok(Action::Git { verb: "diff" }.to_string())
+    }
+
+    async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
+        diff(params, &scene).await.map_or_else(Outcome::error, Outcome::done)
+    }
+}
+
+async fn diff(params: Params, scene: &Scene) -> Told<String> {
+    let _alone = scene.world.git.of(scene.agent).await;
+    let git = Git::new(scene).await?;
+    let path = params.path.as_deref().map(names::exactly);
+    let mut args = vec!["diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all"];
+    args.extend(params.staged.then_some("--cached"));
+    args.push("--");
+    args.extend(path.as_deref());
+    let mut said = git.done(args).await?;
+    if !params.staged {
+        let mut args = vec!["ls-files", "--others", "--exclude-standard", "--"];
+        args.extend(path.as_deref());
+        let others = git.done(args).await?;
+        if !others.is_empty() {
+            said = [said.as_str(), "not known to git yet:", &others].join("\n").trim_start().to_owned();
+        }
+    }
+    Ok(if said.is_empty() { "there are no changes".into() } else { said })
+}

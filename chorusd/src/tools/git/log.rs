@@ -1,0 +1,52 @@
+//! `git_log`.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::Told;
+use super::run::Git;
+use crate::permissions::Action;
+use crate::tools::Scene;
+use crate::tools::tool::{Outcome, Tool};
+
+/// Commits that are shown at most.
+const MOST: u32 = 200;
+
+pub struct GitLog;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Commits to show; 10 where it is not given, 200 at most.
+    #[serde(default)]
+    count: Option<u32>,
+}
+
+impl Tool for GitLog {
+    const NAME: &'static str = "git_log";
+    const DESCRIPTION: &'static str = "Lists the newest commits of the branch you are on.";
+    type Params = Params;
+
+    fn action(_: &Params, _: &Scene) -> Result<String, String> {
+        Ok(Action::Git { verb: "log" }.to_string())
+    }
+
+    async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
+        log(params, &scene).await.map_or_else(Outcome::error, Outcome::done)
+    }
+}
+
+async fn log(params: Params, scene: &Scene) -> Told<String> {
+    let _alone = scene.world.git.of(scene.agent).await;
+    let git = Git::new(scene).await?;
+    if !git.run(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).await?.ok {
+        return Ok("nothing was committed yet".into());
+    }
+    let count = format!("--max-count={}", params.count.unwrap_or(10).clamp(1, MOST));
+    let format = "--format=%h %ad %an: %s";
+    let plain = ["log", "--no-ext-diff", "--no-textconv", "--no-show-signature", "--no-mailmap", "--no-decorate"];
+    git.done(plain.into_iter().chain(["--no-patch", "--date=format:%Y-%m-%d %H:%M", format, &count, "HEAD", "--"]))
+        .await
+}

@@ -1,0 +1,275 @@
+//! `git_merge_request`: through `gh` or `glab`, where one is installed, with the login that its user has. It runs outside the sandbox, where
+//! that login is, and for that in an empty directory: nothing of the workspace reaches it but what stands in its arguments.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::process::Command;
+
+use super::remote::{without_password, written};
+use super::run::Git;
+use super::{Told, names};
+use crate::permissions::Action;
+use crate::tools::Scene;
+use crate::tools::tool::{Outcome, Tool};
+
+/// How long it may take.
+const TIME: Duration = Duration::from_secs(60);
+
+/// Bytes of what it says that are told.
+const SAID: usize = 8 << 10;
+
+/// Variables that it is given, where they are set: where its login is, and how the network is reached.
+const VARIABLES: [&str; 24] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LC_ALL",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+    "XDG_RUNTIME_DIR",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "GH_TOKEN",
+    "GITHUB_TOKEN",
+    "GH_ENTERPRISE_TOKEN",
+    "GITHUB_ENTERPRISE_TOKEN",
+    "GH_CONFIG_DIR",
+    "GITLAB_TOKEN",
+    "GLAB_CONFIG_DIR",
+    "HTTPS_PROXY",
+    "https_proxy",
+    "NO_PROXY",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+];
+
+pub struct GitMergeRequest;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    title: String,
+    #[serde(default)]
+    description: String,
+    /// The branch that it is to go into, for example `main`.
+    target: String,
+    /// The remote that both branches are at; `origin` where none is given.
+    #[serde(default)]
+    remote: Option<String>,
+}
+
+impl Tool for GitMergeRequest {
+    const NAME: &'static str = "git_merge_request";
+    const DESCRIPTION: &'static str = "Opens a merge request (a pull request) for the branch you are on, which must be pushed before. Needs `gh` or `glab` on this machine.";
+    type Params = Params;
+
+    fn action(params: &Params, _: &Scene) -> Result<String, String> {
+        names::branch(&params.target)?;
+        params.remote.iter().try_for_each(|remote| names::remote(remote))?;
+        let title = params.title.trim();
+        if title.is_empty() || title.len() > 256 || title.chars().any(char::is_control) {
+            return Err("`title` must be one line of at most 256 bytes".into());
+        }
+        if params.description.len() > 32 << 10 || params.description.contains('\0') {
+            return Err("`description` is longer than 32 KiB, or has a NUL in it".into());
+        }
+        Ok(Action::GitMergeRequest { target: &params.target }.to_string())
+    }
+
+    async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
+        open(&params, &scene).await.map_or_else(Outcome::error, Outcome::done)
+    }
+}
+
+async fn open(params: &Params, scene: &Scene) -> Told<String> {
+    let remote = params.remote.as_deref().unwrap_or("origin");
+    let (branch, url) = {
+        let _alone = scene.world.git.of(scene.agent).await;
+        let git = Git::new(scene).await?;
+        let branch = git.done(["symbolic-ref", "--quiet", "--short", "HEAD"]).await;
+        (
+            branch.map_err(|_| "you are on no branch; git_checkout changes to one".to_owned())?,
+            written(&git, remote).await?,
+        )
+    };
+    names::branch(&branch)?;
+    if branch == params.target {
+        return Err(format!("you are on {branch}, which is the target; git_checkout makes another branch"));
+    }
+    let project = Project::of(&url)?;
+    let (program, args) = project.command(&branch, params, &|name| find(name, std::env::var_os("PATH")))?;
+    let said = run(&program, args, scene).await?;
+    Ok(format!(
+        "the merge request from {branch} into {} is open at {}/{}\n{said}",
+        params.target, project.host, project.path
+    ))
+}
+
+/// A repository on a server.
+#[derive(Debug, PartialEq, Eq)]
+struct Project {
+    host: String,
+    /// Its owner, or the groups it is in, and its name.
+    path: String,
+}
+
+impl Project {
+    /// The one that an address leads to, be it by https or by ssh.
+    fn of(url: &str) -> Told<Self> {
+        let wrong = || format!("the address {} leads to no repository on a server", without_password(url));
+        let web = ["https://", "ssh://"].iter().find_map(|scheme| url.strip_prefix(scheme));
+        let (place, path) = match web {
+            Some(rest) => rest.split_once('/'),
+            None if url.contains("::") || url.contains("://") => None,
+            None => url.split_once(':'),
+        }
+        .ok_or_else(wrong)?;
+        let host = place.rsplit('@').next().unwrap_or(place).split(':').next().unwrap_or_default();
+        let path = path.trim_end_matches('/');
+        let path = path.strip_suffix(".git").unwrap_or(path);
+        let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let part = |part: &str| !part.is_empty() && !part.starts_with(['-', '.']) && part.chars().all(good);
+        let whole = part(host) && path.split('/').count() >= 2 && path.split('/').all(part);
+        if whole { Ok(Self { host: host.to_owned(), path: path.to_owned() }) } else { Err(wrong()) }
+    }
+
+    /// The program that opens a merge request there, and what it is given; `find` finds programs.
+    fn command(
+        &self,
+        branch: &str,
+        Params { title, description, target, .. }: &Params,
+        find: &dyn Fn(&str) -> Option<PathBuf>,
+    ) -> Told<(PathBuf, Vec<String>)> {
+        let gitlab = || find("glab").map(|program| (program, true));
+        let github = || find("gh").map(|program| (program, false));
+        let found = match &*self.host {
+            host if host.contains("gitlab") => gitlab(),
+            host if host.contains("github") => github(),
+            _ => gitlab().or_else(github),
+        };
+        let Self { host, path } = self;
+        let (program, gitlab) = found.ok_or_else(|| {
+            format!("no program is installed here that opens merge requests at {host} (gh for GitHub, glab for GitLab); open it by hand: from {branch} into {target} at https://{host}/{path}")
+        })?;
+        let title = title.trim();
+        let args = if gitlab {
+            let to = ["mr".into(), "create".into(), format!("--repo=https://{host}/{path}"), "--yes".into()];
+            let what = [format!("--source-branch={branch}"), format!("--target-branch={target}")];
+            let text = [format!("--title={title}"), format!("--description={description}")];
+            [&to[..], &what, &text].concat()
+        } else {
+            let to = ["pr".into(), "create".into(), format!("--repo={host}/{path}")];
+            let what = [format!("--head={branch}"), format!("--base={target}")];
+            let text = [format!("--title={title}"), format!("--body={description}")];
+            [&to[..], &what, &text].concat()
+        };
+        Ok((program, args))
+    }
+}
+
+/// A program in PATH.
+fn find(name: &str, path: Option<OsString>) -> Option<PathBuf> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let runs = |at: &Path| at.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0);
+    let path = path?;
+    let mut all = std::env::split_paths(&path).filter(|dir| dir.is_absolute()).map(|dir| dir.join(name));
+    all.find(|at| runs(at))
+}
+
+async fn run(program: &Path, args: Vec<String>, scene: &Scene) -> Told<String> {
+    let failed = |e: std::io::Error| format!("{} cannot be run: {e}", program.display());
+    let empty = tempfile::tempdir().map_err(failed)?;
+    let given = VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+    let child = Command::new(program)
+        .args(args)
+        .env_clear()
+        .envs(given)
+        .env("GIT_CEILING_DIRECTORIES", empty.path())
+        .env("GH_PROMPT_DISABLED", "1")
+        .env("NO_COLOR", "1")
+        .current_dir(empty.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(failed)?;
+    let output = tokio::select! {
+        output = child.wait_with_output() => output.map_err(failed)?,
+        () = scene.cancel.cancelled() => return Err("the turn was cancelled while the merge request was opened".into()),
+        () = tokio::time::sleep(TIME) => return Err(format!("{} did not end in time and was stopped", program.display())),
+    };
+    let said = [output.stdout, output.stderr].concat();
+    let said: String = String::from_utf8_lossy(&said).trim().chars().take(SAID).collect();
+    if output.status.success() { Ok(said) } else { Err(format!("no merge request was opened: {said}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_leads_to_one_repository() {
+        let of = |url: &str| Project::of(url).map(|project| format!("{} {}", project.host, project.path));
+        for (url, project) in [
+            ("https://github.com/me/it.git", "github.com me/it"),
+            ("https://me:secret@gitlab.com/a/b/c", "gitlab.com a/b/c"),
+            ("git@github.com:me/it.git", "github.com me/it"),
+            ("ssh://git@example.org:2222/me/it/", "example.org me/it"),
+        ] {
+            assert_eq!(of(url).as_deref(), Ok(project));
+        }
+        for url in [
+            "",
+            "/srv/it.git",
+            "ext::sh -c x",
+            "https://github.com/it",
+            "https://-x/a/b",
+            "https://a/-x/b",
+            "https://a/b/../c",
+            "http://a/b/c",
+            "file:///a/b",
+        ] {
+            assert!(of(url).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn what_is_given_passes_for_no_option() {
+        let params =
+            Params { title: "--web".into(), description: "-x\n--y".into(), target: "main".into(), remote: None };
+        let project = Project { host: "github.com".into(), path: "me/it".into() };
+        let all = |name: &str| Some(PathBuf::from(format!("/bin/{name}")));
+        let (program, args) = project.command("topic", &params, &all).unwrap();
+        assert_eq!(program, Path::new("/bin/gh"));
+        assert_eq!(
+            args,
+            [
+                "pr",
+                "create",
+                "--repo=github.com/me/it",
+                "--head=topic",
+                "--base=main",
+                "--title=--web",
+                "--body=-x\n--y"
+            ]
+        );
+        let project = Project { host: "gitlab.example.org".into(), ..project };
+        let (program, args) = project.command("topic", &params, &all).unwrap();
+        assert_eq!(
+            (program.as_path(), args[2].as_str()),
+            (Path::new("/bin/glab"), "--repo=https://gitlab.example.org/me/it")
+        );
+        let none = project.command("topic", &params, &|_| None).unwrap_err();
+        assert!(none.contains("from topic into main at https://gitlab.example.org/me/it"), "{none}");
+    }
+}

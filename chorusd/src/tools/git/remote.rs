@@ -1,0 +1,156 @@
+//! Where a remote of the workspace is, and whether it may be reached.
+
+use std::path::{Path, PathBuf};
+
+use super::Told;
+use super::run::Git;
+
+/// The address of a remote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// `https://` or `git://`.
+    Network { scheme: &'static str, url: String },
+    /// A repository in the workspace.
+    File(PathBuf),
+}
+
+impl Address {
+    /// The one protocol that is spoken.
+    #[must_use]
+    pub fn protocol(&self) -> &'static str {
+        match self {
+            Self::Network { scheme, .. } => scheme,
+            Self::File(_) => "file",
+        }
+    }
+
+    /// For a person, without a password.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            Self::Network { url, .. } => without_password(url),
+        }
+    }
+}
+
+/// An address without the user and password in it.
+pub fn without_password(url: &str) -> String {
+    match url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.split_once('@')?.1))) {
+        Some((scheme, rest)) => format!("{scheme}://…@{rest}"),
+        None => url.to_owned(),
+    }
+}
+
+/// The addresses that the workspace has for a remote to push to, as they are written: rewriting them (`insteadOf`) is not heeded.
+///
+/// # Errors
+/// There is no such remote, or it has several.
+pub async fn written(git: &Git<'_>, remote: &str) -> Told<String> {
+    let name = remote.replace('.', "\\.");
+    for key in ["pushurl", "url"] {
+        let said = git.run(["config", "--includes", "--get-regexp", &format!("^remote\\.{name}\\.{key}$")]).await?;
+        let begin = format!("remote.{remote}.{key} ");
+        let urls: Vec<&str> = said.text.lines().filter_map(|line| line.strip_prefix(&begin)).collect();
+        match urls[..] {
+            [] => {}
+            [url] => return Ok(url.to_owned()),
+            _ => return Err(format!("the remote {remote} has {} addresses; git tools push to one", urls.len())),
+        }
+    }
+    let known = git.run(["remote"]).await?.text.lines().collect::<Vec<_>>().join(", ");
+    let known = if known.is_empty() { "there are none".to_owned() } else { format!("there are: {known}") };
+    Err(format!("there is no remote {remote} ({known}); `git remote add` through bash makes one"))
+}
+
+/// What an address means, where git tools go there at all.
+///
+/// # Errors
+/// Why they do not.
+pub fn address(url: &str, workspace: &Path) -> Told<Address> {
+    let shown = without_password(url);
+    let shown: String = shown.chars().take(200).collect();
+    if url.is_empty() || url.len() > 1000 || !url.chars().all(|c| c.is_ascii_graphic()) || url.starts_with('-') {
+        return Err(format!("the address {shown:?} is none that git tools go to"));
+    }
+    for scheme in ["https", "git"] {
+        if let Some(rest) = url.strip_prefix(scheme).and_then(|rest| rest.strip_prefix("://")) {
+            let host = rest.split('/').next().unwrap_or_default();
+            let host = host.rsplit('@').next().unwrap_or_default();
+            if host.is_empty() || host.starts_with('-') || !rest.contains('/') {
+                return Err(format!("the address {shown:?} has no host or no path"));
+            }
+            return Ok(Address::Network { scheme, url: url.to_owned() });
+        }
+    }
+    let local = url.strip_prefix("file://").unwrap_or(url);
+    let scp = || url.split('/').next().is_some_and(|first| first.contains(':'));
+    if url.starts_with("ssh://")
+        || url.starts_with("git+ssh://")
+        || (!url.contains("://") && !url.contains("::") && scp())
+    {
+        return Err(format!(
+            "{shown} is reached by ssh, whose keys agents have no access to; push it by hand, or give the remote an https address"
+        ));
+    }
+    if local.contains("://") || local.contains("::") {
+        return Err(format!("{shown} is none of https, git, and a repository in the workspace"));
+    }
+    let inside = workspace.join(local).canonicalize().ok().zip(workspace.canonicalize().ok());
+    match inside {
+        Some((path, workspace)) if path.starts_with(&workspace) => Ok(Address::File(path)),
+        _ => Err(format!("{shown} is no repository in the workspace")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_some_addresses_are_gone_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let workspace = dir.path().join("workspace");
+        std::fs::create_dir_all(workspace.join("bare.git")).unwrap();
+        std::fs::create_dir(dir.path().join("outside")).unwrap();
+        std::os::unix::fs::symlink("../outside", workspace.join("link")).unwrap();
+        let of = |url: &str| address(url, &workspace);
+        for good in ["https://example.org/a/b.git", "git://127.0.0.1:9418/a", "https://me:secret@example.org/a"] {
+            assert!(matches!(of(good), Ok(Address::Network { .. })), "{good}");
+        }
+        let inside = workspace.canonicalize().unwrap().join("bare.git");
+        for good in ["bare.git", "./bare.git", &inside.display().to_string(), &format!("file://{}", inside.display())] {
+            assert_eq!(of(good), Ok(Address::File(inside.clone())), "{good}");
+        }
+        for bad in [
+            "",
+            "-x",
+            "--upload-pack=x",
+            "ext::sh -c x",
+            "ext::sh",
+            "fd::3",
+            "http://example.org/a",
+            "ssh://example.org/a",
+            "git@example.org:a/b.git",
+            "git+ssh://a/b",
+            "ftp://a/b",
+            "https://",
+            "https:///a",
+            "https://-x/a",
+            "https://a",
+            "link",
+            "../outside",
+            "/etc",
+            "file:///etc",
+            "missing.git",
+            "https://a/\nb",
+            "bare.git\u{202e}",
+            "transport::https://a/b",
+        ] {
+            assert!(of(bad).is_err(), "{bad}");
+        }
+        let shown = of("https://me:secret@example.org/a").unwrap().shown();
+        assert_eq!(shown, "https://…@example.org/a");
+        assert!(!of("ssh://me:secret@example.org/a").unwrap_err().contains("secret"));
+    }
+}

@@ -1,0 +1,198 @@
+//! One command of git, in the sandbox, with settings that nothing in the workspace overrides.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use super::{Told, repository};
+use crate::sandbox::{Confinement, Exit, Job, Limits, run};
+use crate::tools::Scene;
+
+/// Settings that stand above those of any file.
+const SETTINGS: [&str; 30] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.pager=cat",
+    "core.editor=false",
+    "core.askPass=",
+    "core.sshCommand=false",
+    "core.gitProxy=none",
+    "core.alternateRefsCommand=false",
+    "core.attributesFile=/dev/null",
+    "core.excludesFile=/dev/null",
+    "sequence.editor=false",
+    "interactive.diffFilter=false",
+    "credential.helper=",
+    "commit.gpgSign=false",
+    "tag.gpgSign=false",
+    "push.gpgSign=false",
+    "gpg.program=false",
+    "gpg.openpgp.program=false",
+    "gpg.x509.program=false",
+    "gpg.ssh.program=false",
+    "gpg.ssh.defaultKeyCommand=false",
+    "log.showSignature=false",
+    "submodule.recurse=false",
+    "diff.ignoreSubmodules=all",
+    "protocol.ext.allow=never",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "init.templateDir=",
+    "safe.bareRepository=explicit",
+    "color.ui=false",
+];
+
+/// Variables that every command has.
+const VARIABLES: [(&str, &str); 17] = [
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_CONFIG_SYSTEM", "/dev/null"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_ATTR_NOSYSTEM", "1"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_ASKPASS", ""),
+    ("SSH_ASKPASS", ""),
+    ("GIT_SSH_COMMAND", "false"),
+    ("GIT_EDITOR", "false"),
+    ("GIT_SEQUENCE_EDITOR", "false"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_PROXY_COMMAND", ""),
+    ("GIT_MERGE_AUTOEDIT", "no"),
+    ("GIT_ADVICE", "0"),
+    ("LC_ALL", "C.UTF-8"),
+    ("LANGUAGE", "C"),
+];
+
+/// Settings of the workspace that name programs and that cannot be overridden, because their names are anybody's.
+const PROGRAMS: &str = r"^(filter|hook)\.";
+
+/// What git said, and whether it had done what it was to do.
+#[derive(Debug)]
+pub struct Said {
+    pub ok: bool,
+    pub text: String,
+}
+
+/// How git is to be run.
+pub struct Git<'a> {
+    scene: &'a Scene,
+    settings: Vec<String>,
+    env: Vec<(OsString, OsString)>,
+}
+
+impl<'a> Git<'a> {
+    /// git on the repository of the workspace, after a look at what its configuration says.
+    ///
+    /// # Errors
+    /// There is no repository, or one whose configuration names programs.
+    pub async fn new(scene: &'a Scene) -> Told<Self> {
+        let repository = repository(scene)?;
+        let mut git = Self::anywhere(scene);
+        for variable in ["GIT_DIR", "GIT_COMMON_DIR"] {
+            git.env.push((variable.into(), repository.clone().into()));
+        }
+        git.env.push(("GIT_WORK_TREE".into(), scene.workspace().into()));
+        git.env.push(("GIT_ALLOW_PROTOCOL".into(), "none".into()));
+        git.look().await?;
+        Ok(git)
+    }
+
+    /// git without a repository.
+    pub fn anywhere(scene: &'a Scene) -> Self {
+        let mut env: Vec<(OsString, OsString)> =
+            VARIABLES.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let above = scene.dir.clone().into_os_string();
+        env.push(("GIT_CEILING_DIRECTORIES".into(), above));
+        Self { scene, settings: SETTINGS.map(str::to_owned).to_vec(), env }
+    }
+
+    /// Refuses what would run programs, and gives the agent an identity where it has none. Every line that git says is one that was asked
+    /// for, or a reason to refuse: what was cut out of a long answer is one, too.
+    async fn look(&mut self) -> Told<()> {
+        let wanted = format!("({PROGRAMS})|(^user\\.(name|email)$)");
+        let said = self.run(["config", "--includes", "--name-only", "--get-regexp", &wanted]).await?;
+        if !said.ok && !said.text.is_empty() {
+            return Err(format!("the configuration of the repository cannot be read: {}", said.text));
+        }
+        let (mut name, mut email) = (false, false);
+        for line in said.text.lines() {
+            match line {
+                "user.name" => name = true,
+                "user.email" => email = true,
+                other => {
+                    let shown: String = other.chars().take(200).collect();
+                    return Err(format!(
+                        "the repository's configuration has `{shown}`, which names a program to run; git tools run none. Remove that \
+                         setting, or use git through bash"
+                    ));
+                }
+            }
+        }
+        if !name {
+            self.settings.push(format!("user.name={}", self.scene.agent_name));
+        }
+        if !email {
+            self.settings.push(format!("user.email={}@chorus.localhost", self.scene.agent_name));
+        }
+        Ok(())
+    }
+
+    /// The settings, as arguments of git.
+    pub fn settings(&self) -> impl Iterator<Item = &str> {
+        self.settings.iter().flat_map(|setting| ["-c", setting.as_str()])
+    }
+
+    /// Runs git with these arguments.
+    ///
+    /// # Errors
+    /// It could not be run, or did not end by itself.
+    pub async fn run<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> Told<Said> {
+        let mut argv: Vec<OsString> = vec!["git".into(), "--no-pager".into()];
+        argv.extend(self.settings().map(Into::into));
+        argv.extend(args.into_iter().map(|arg| arg.as_ref().into()));
+        command(self.scene, argv, self.env.clone(), false).await
+    }
+
+    /// Runs a script of the shell that is given the settings of git as its arguments.
+    ///
+    /// # Errors
+    /// As [`Git::run`].
+    pub async fn script(&self, script: &str) -> Told<Said> {
+        let mut argv: Vec<OsString> = ["sh", "-c", script, "sh"].map(Into::into).to_vec();
+        argv.extend(self.settings().map(Into::into));
+        command(self.scene, argv, self.env.clone(), false).await
+    }
+
+    /// As [`Git::run`], for what must succeed: what it said.
+    ///
+    /// # Errors
+    /// As [`Git::run`], and what git complains of.
+    pub async fn done<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> Told<String> {
+        let said = self.run(args).await?;
+        if said.ok { Ok(said.text) } else { Err(said.text) }
+    }
+}
+
+/// The variables that git is run with wherever it is.
+pub fn variables() -> impl Iterator<Item = (OsString, OsString)> {
+    VARIABLES.iter().map(|(name, value)| (name.into(), value.into()))
+}
+
+/// Runs a command in the sandbox of the agent.
+///
+/// # Errors
+/// It could not be run, or did not end by itself.
+pub async fn command(scene: &Scene, argv: Vec<OsString>, env: Vec<(OsString, OsString)>, network: bool) -> Told<Said> {
+    let program = argv.first().map(|program| Path::new(program).display().to_string()).unwrap_or_default();
+    let confinement = Confinement { workspace: scene.workspace(), network, limits: Limits::default() };
+    let job = Job { argv, env, confinement };
+    let ran = run(&scene.world.sandbox, &job, &scene.cancel)
+        .await
+        .map_err(|e| format!("{program} cannot be started: {e}"))?;
+    let text = ran.output.trim_end().to_owned();
+    match ran.exit {
+        _ if ran.cancelled => Err("the turn was cancelled while git ran".into()),
+        Exit::TimedOut => Err(format!("git did not end in time and was stopped. It said: {text}")),
+        Exit::Signal(signal) => Err(format!("git was ended by signal {signal}. It said: {text}")),
+        Exit::Code(code) => Ok(Said { ok: code == 0, text }),
+    }
+}

@@ -1,0 +1,34 @@
+//! `list_agents`: which agents there are.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::Scene;
+use super::tool::{Outcome, Tool};
+use crate::permissions::Action;
+
+pub struct ListAgents;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {}
+
+impl Tool for ListAgents {
+    const NAME: &'static str = "list_agents";
+    const DESCRIPTION: &'static str =
+        "Lists the agents that there are, each with its model and whether it is in a conversation.";
+    type Params = Params;
+
+    fn action(_: &Params, _: &Scene) -> Result<String, String> {
+        Ok(Action::Other { tool: Self::NAME, argument: "" }.to_string())
+    }
+
+    async fn run(_: Params, scene: Arc<Scene>) -> Outcome {
+        match scene.world.outside() {
+            Some(outside) => Outcome::done(outside.list_agents(scene.agent).await),
+            None => Outcome::error("the daemon is not ready for that"),
+        }
+    }
+}

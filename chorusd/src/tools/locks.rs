@@ -1,0 +1,28 @@
+//! One thing at a time for each agent.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tokio::sync::{Mutex as Lock, OwnedMutexGuard};
+use uuid::Uuid;
+
+/// A lock for each agent; those that nobody holds or waits for are forgotten.
+#[derive(Debug, Default)]
+pub struct Locks(Mutex<HashMap<Uuid, Weak<Lock<()>>>>);
+
+impl Locks {
+    /// Waits until nobody else has it.
+    pub async fn of(&self, agent: Uuid) -> OwnedMutexGuard<()> {
+        let lock = {
+            let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            locks.retain(|_, lock| lock.strong_count() > 0);
+            let known = locks.get(&agent).and_then(Weak::upgrade);
+            known.unwrap_or_else(|| {
+                let lock = Arc::<Lock<()>>::default();
+                locks.insert(agent, Arc::downgrade(&lock));
+                lock
+            })
+        };
+        lock.lock_owned().await
+    }
+}

@@ -1,0 +1,42 @@
+//! `search_sessions`: what was said in earlier conversations of the agent.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::outside::Asker;
+use super::tool::{Outcome, Tool};
+use super::{Scene, told};
+use crate::permissions::Action;
+
+pub struct SearchSessions;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Words that stand in one message, or in what describes the session; upper and lower case are alike.
+    query: String,
+}
+
+impl Tool for SearchSessions {
+    const NAME: &'static str = "search_sessions";
+    const DESCRIPTION: &'static str = "Searches your own saved conversations: what was said in them, their descriptions, summaries and tags. Answers up to 10 sessions, newest first, with a few words of each.";
+    type Params = Params;
+
+    fn action(params: &Params, _: &Scene) -> Result<String, String> {
+        if params.query.len() > 500 || params.query.chars().any(char::is_control) {
+            return Err("`query` is longer than 500 bytes or has control characters in it; give a few words".into());
+        }
+        Ok(Action::Other { tool: Self::NAME, argument: &params.query }.to_string())
+    }
+
+    async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
+        let Some(outside) = scene.world.outside() else { return Outcome::error("the daemon is not ready for that") };
+        let action = Action::Other { tool: Self::NAME, argument: &params.query };
+        match outside.search_sessions(Asker::new(&scene, action), params.query.clone()).await {
+            Ok(text) => Outcome::done(text),
+            Err(failure) => told(failure),
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! `self_edit_docs`: the agent's notes in docs/, which are part of its prompt. They are opened beneath a handle of the directory, so no
+//! link leads elsewhere.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, renameat, unlinkat};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use super::LONGEST;
+use crate::failure::{Failure, Result};
+use crate::permissions::Action;
+use crate::store::catalog::Audit;
+use crate::store::session_files::{TEMPORARY, sync};
+use crate::tools::tool::{Outcome, Tool};
+use crate::tools::{Scene, told};
+
+/// Directories below docs/ that a note may lie in.
+const DEEPEST: usize = 4;
+
+pub struct SelfEditDocs;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Below docs/, for example `plan.md`.
+    path: String,
+    /// The whole new content; where it is empty, the note is removed.
+    content: String,
+}
+
+impl Tool for SelfEditDocs {
+    const NAME: &'static str = "self_edit_docs";
+    const DESCRIPTION: &'static str = "Writes one of your notes in docs/. You are shown your notes in every conversation (32 KiB of them), so keep what should not be forgotten there, and keep it short.";
+    type Params = Params;
+
+    fn action(params: &Params, _: &Scene) -> Result<String, String> {
+        check(&params.path)?;
+        if params.content.len() > LONGEST {
+            return Err(format!("`content` is longer than {LONGEST} bytes; shorten it, or write another note"));
+        }
+        if params.content.contains('\0') {
+            return Err("`content` has a NUL in it".into());
+        }
+        Ok(Action::SelfEditDocs { path: &params.path }.to_string())
+    }
+
+    async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
+        let row = Audit {
+            at: scene.world.clock.now(),
+            agent: scene.agent,
+            agent_name: scene.agent_name.clone(),
+            turn: Some(scene.turn),
+            action: Action::SelfEditDocs { path: &params.path }.to_string(),
+            decision: "changed".into(),
+            rule: "the agent changed itself".into(),
+            user: scene.requester.to_string(),
+            old: None,
+            new: None,
+        };
+        match change(params, &scene, row).await {
+            Ok(done) => Outcome::done(done),
+            Err(failure) => told(failure),
+        }
+    }
+}
+
+/// Whether a path may name a note: it is used exactly as it is.
+fn check(path: &str) -> Result<(), String> {
+    let wrong =
+        |why: &str| Err(format!("{path:?} is no path of a note: {why}; give one below docs/, such as \"plan.md\""));
+    let parts: Vec<&str> = path.split('/').collect();
+    if path.len() > 512 || parts.iter().any(|part| part.len() > 200) {
+        return Err("`path` is too long".into());
+    }
+    if path.chars().any(char::is_control) {
+        return wrong("it has control characters in it");
+    }
+    if parts.iter().any(|part| part.is_empty() || *part == "." || *part == "..") {
+        return wrong("it has an empty part, `.` or `..` in it");
+    }
+    if parts.iter().any(|part| part.starts_with('.')) {
+        return wrong("hidden files are not shown");
+    }
+    if parts.len() > DEEPEST + 1 {
+        return wrong("it lies too deep");
+    }
+    Ok(())
+}
+
+/// One note, held open by its directory.
+struct Note {
+    dir: File,
+    name: String,
+}
+
+async fn change(params: Params, scene: &Scene, row: Audit) -> Result<String> {
+    // What stands there is written down as it is replaced.
+    let _alone = scene.world.docs.of(scene.agent).await;
+    let Params { path, content } = params;
+    let shown = path.clone();
+    let failed = move |what: &str, e: &io::Error| Failure::io(format_args!("{what} docs/{shown}"), e);
+    let docs = scene.dir.join("docs");
+    let (removes, at) = (content.is_empty(), path.clone());
+    let opening = failed.clone();
+    let (note, old) = blocking(move || {
+        let note = open(&docs, &at, !removes).map_err(|e| opening("cannot open", &e))?;
+        let old = note.read().map_err(|e| opening("cannot read", &e))?;
+        Ok((note, old))
+    })
+    .await?;
+    if removes && old.is_none() {
+        return Err(Failure::invalid(format!("there is no note docs/{path}, so nothing was removed")));
+    }
+    let new = (!removes).then(|| content.clone());
+    let audit =
+        |decision: &str, row: Audit| Audit { decision: decision.into(), old: old.clone(), new: new.clone(), ..row };
+    scene.world.store.catalog.audit(audit("changed", row.clone())).await?;
+    let done = blocking(move || {
+        let written = if removes { note.remove() } else { note.write(content.as_bytes()) };
+        written.map_err(|e| failed("cannot write", &e))
+    })
+    .await;
+    if let Err(failure) = scene.world.store.judged(done) {
+        let row = Audit { rule: failure.message.clone(), at: scene.world.clock.now(), ..row };
+        if let Err(failure) = scene.world.store.catalog.audit(audit("failed", row)).await {
+            tracing::error!(%failure, "that a change failed could not be written down");
+        }
+        return Err(failure);
+    }
+    Ok(if removes { format!("docs/{path} is removed") } else { format!("docs/{path} is written") })
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(|e| Failure::internal(e.to_string()))?
+}
+
+/// Opens the directory of a note; with `makes`, those that are missing are made.
+fn open(docs: &Path, path: &str, makes: bool) -> io::Result<Note> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let mut dir = File::from(openat(CWD, docs, flags, Mode::empty())?);
+    let (folders, name) = path.rsplit_once('/').map_or((None, path), |(folders, name)| (Some(folders), name));
+    for folder in folders.into_iter().flat_map(|folders| folders.split('/')) {
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let opened = openat2(&dir, folder, flags, Mode::empty(), resolve);
+        dir = match opened {
+            Err(rustix::io::Errno::NOENT) if makes => {
+                match mkdirat(&dir, folder, Mode::from_raw_mode(0o700)) {
+                    Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+                    Err(e) => return Err(e.into()),
+                }
+                sync(&dir)?;
+                openat2(&dir, folder, flags, Mode::empty(), resolve)?.into()
+            }
+            other => other?.into(),
+        };
+    }
+    Ok(Note { dir, name: name.to_owned() })
+}
+
+impl Note {
+    /// What it says, where it is there: in full, as far as a note may be long, else by its hash.
+    fn read(&self) -> io::Result<Option<String>> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match openat(&self.dir, &self.name, flags, Mode::empty()) {
+            Ok(file) => File::from(file),
+            Err(rustix::io::Errno::NOENT) => return Ok(None),
+            Err(e) => return Err(e.into()),
+        };
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("it is no file"));
+        }
+        let mut bytes = Vec::new();
+        (&file).take(LONGEST as u64 + 1).read_to_end(&mut bytes)?;
+        Ok(Some(match String::from_utf8(bytes) {
+            Ok(text) if text.len() <= LONGEST => text,
+            other => {
+                let bytes = other.map_or_else(std::string::FromUtf8Error::into_bytes, String::into_bytes);
+                hashed(&file, &bytes)?
+            }
+        }))
+    }
+
+    /// Puts `bytes` in its place: whoever reads sees the old note or the new one.
+    fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        let temporary = format!("{TEMPORARY}{}", Uuid::new_v4());
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let written = (|| {
+            let mut file = File::from(openat(&self.dir, &temporary, flags, Mode::from_raw_mode(0o600))?);
+            file.write_all(bytes)?;
+            sync(&file)?;
+            renameat(&self.dir, &temporary, &self.dir, &self.name)?;
+            sync(&self.dir)
+        })();
+        if written.is_err() {
+            let _ = unlinkat(&self.dir, &temporary, AtFlags::empty());
+        }
+        written
+    }
+
+    fn remove(&self) -> io::Result<()> {
+        unlinkat(&self.dir, &self.name, AtFlags::empty())?;
+        sync(&self.dir)
+    }
+}
+
+/// What stands for a note that is too long to be kept; `read` of it already.
+fn hashed(mut file: &File, read: &[u8]) -> io::Result<String> {
+    let (mut hash, mut piece) = (Sha256::new_with_prefix(read), [0; 64 << 10]);
+    loop {
+        let length = file.read(&mut piece)?;
+        if length == 0 {
+            break;
+        }
+        hash.update(&piece[..length]);
+    }
+    let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(format!("[{} bytes, sha256 {hash}]", file.metadata()?.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn paths_of_notes() {
+        for good in ["a.md", "plans/next week.md", "a/b/c/d/e.md", "ä.md"] {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
+        for bad in [
+            "",
+            "/",
+            "/etc/passwd",
+            "../x",
+            "a/../../x",
+            "a//b",
+            "a/",
+            "./a",
+            ".hidden",
+            "a/.git/x",
+            "a\nb",
+            "a\0b",
+            "1/2/3/4/5/6",
+        ] {
+            assert!(check(bad).is_err(), "{bad}");
+        }
+        assert!(check(&"x".repeat(201)).is_err());
+    }
+
+    #[test]
+    fn links_lead_nowhere() {
+        let dir = tempfile::tempdir().unwrap();
+        let (docs, outside) = (dir.path().join("docs"), dir.path().join("outside"));
+        fs::create_dir(&docs).unwrap();
+        fs::create_dir(&outside).unwrap();
+        fs::write(outside.join("a.md"), "theirs").unwrap();
+        symlink(&outside, docs.join("folder")).unwrap();
+        symlink(outside.join("a.md"), docs.join("a.md")).unwrap();
+        assert!(open(&docs, "folder/a.md", true).is_err());
+        let note = open(&docs, "a.md", true).unwrap();
+        assert!(note.read().is_err(), "what is behind a link is not read");
+        note.write(b"mine").unwrap();
+        assert_eq!(fs::read_to_string(outside.join("a.md")).unwrap(), "theirs");
+        assert_eq!(fs::read_to_string(docs.join("a.md")).unwrap(), "mine");
+        assert!(!docs.join("a.md").is_symlink());
+        assert!(open(dir.path(), "docs/folder/x.md", true).is_err());
+        fs::rename(&docs, dir.path().join("moved")).unwrap();
+        symlink(&outside, &docs).unwrap();
+        assert!(open(&docs, "a.md", true).is_err(), "docs/ itself is no link");
+    }
+
+    #[test]
+    fn notes_are_made_replaced_and_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let note = open(dir.path(), "a/b/c.md", true).unwrap();
+        assert_eq!(note.read().unwrap(), None);
+        note.write(b"one").unwrap();
+        assert_eq!(note.read().unwrap().as_deref(), Some("one"));
+        fs::write(dir.path().join("a/b/c.md"), [0xFF; 10]).unwrap();
+        assert!(note.read().unwrap().unwrap().starts_with("[10 bytes, sha256 "));
+        note.remove().unwrap();
+        assert_eq!(fs::read_dir(dir.path().join("a/b")).unwrap().count(), 0);
+        assert!(open(dir.path(), "x/y.md", false).is_err(), "nothing is made for what is removed");
+    }
+}

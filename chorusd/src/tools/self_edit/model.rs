@@ -1,0 +1,42 @@
+//! `self_edit_model`: the model that the agent answers by.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::edit;
+use crate::permissions::Action;
+use crate::tools::Scene;
+use crate::tools::outside::Edit;
+use crate::tools::tool::{Outcome, Tool};
+
+pub struct SelfEditModel;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// As `list_models` shows it: provider/model, or an alias.
+    model: String,
+}
+
+impl Tool for SelfEditModel {
+    const NAME: &'static str = "self_edit_model";
+    const DESCRIPTION: &'static str =
+        "Changes the model that you answer by, from your next step on. `list_models` lists those that there are.";
+    type Params = Params;
+
+    fn action(params: &Params, _: &Scene) -> Result<String, String> {
+        let plain = |c: char| !c.is_whitespace() && !c.is_control();
+        if params.model.is_empty() || params.model.len() > 256 || !params.model.chars().all(plain) {
+            return Err("`model` is no name of a model; list_models lists them".into());
+        }
+        Ok(Action::SelfEditModel { model: &params.model }.to_string())
+    }
+
+    async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
+        let action = Action::SelfEditModel { model: &params.model }.to_string();
+        let done = format!("the model is {} from your next step on", params.model);
+        edit(scene, action, Edit::Model(params.model), done).await
+    }
+}

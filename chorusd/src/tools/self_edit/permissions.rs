@@ -1,0 +1,70 @@
+//! `self_edit_permissions`: what the agent may do, as far as whoever asked for the turn may grant it.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::edit;
+use crate::permissions::Action;
+use crate::tools::Scene;
+use crate::tools::outside::Edit;
+use crate::tools::tool::{Outcome, Tool};
+
+pub struct SelfEditPermissions;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// The name of a profile, such as `standard` or `locked`, or a profile: an object with `deny`, `ask`, `allow`, `default`, `bash`,
+    /// `network` and `examples`.
+    profile: Wanted,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Wanted {
+    Named(String),
+    Own(Map<String, Value>),
+}
+
+impl Wanted {
+    fn action(&self) -> Action<'_> {
+        let profile = match self {
+            Self::Named(name) => name,
+            Self::Own(_) => "custom",
+        };
+        Action::SelfEditPermissions { profile }
+    }
+}
+
+impl Tool for SelfEditPermissions {
+    const NAME: &'static str = "self_edit_permissions";
+    const DESCRIPTION: &'static str = "Changes what you may do, from your next step on. Only what the person who asked for this turn may grant is granted.";
+    type Params = Params;
+
+    fn action(params: &Params, _: &Scene) -> Result<String, String> {
+        let named = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
+        if let Wanted::Named(name) = &params.profile
+            && (name.is_empty() || name.len() > 64 || !name.chars().all(named) || name == "custom")
+        {
+            return Err(
+                "`profile` is neither the name of a profile (such as `standard` or `locked`) nor an object".into()
+            );
+        }
+        Ok(params.profile.action().to_string())
+    }
+
+    async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
+        let action = params.profile.action().to_string();
+        let (wanted, done) = match params.profile {
+            Wanted::Named(name) => {
+                let done = format!("the permissions are those of the profile `{name}` from your next step on");
+                (Value::String(name), done)
+            }
+            Wanted::Own(map) => (Value::Object(map), "the new permissions hold from your next step on".to_owned()),
+        };
+        edit(scene, action, Edit::Permissions(wanted), done).await
+    }
+}

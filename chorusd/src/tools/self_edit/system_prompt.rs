@@ -1,0 +1,43 @@
+//! `self_edit_system_prompt`: the agent's own prompt.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{LONGEST, edit};
+use crate::permissions::Action;
+use crate::tools::Scene;
+use crate::tools::outside::Edit;
+use crate::tools::tool::{Outcome, Tool};
+
+pub struct SelfEditSystemPrompt;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// The whole new prompt; it replaces the old one.
+    new_prompt: String,
+}
+
+impl Tool for SelfEditSystemPrompt {
+    const NAME: &'static str = "self_edit_system_prompt";
+    const DESCRIPTION: &'static str =
+        "Replaces your own system prompt. It holds from your next step on, in this conversation and all later ones.";
+    type Params = Params;
+
+    fn action(params: &Params, _: &Scene) -> Result<String, String> {
+        if params.new_prompt.len() > LONGEST {
+            return Err(format!("`new_prompt` is longer than {LONGEST} bytes; shorten it"));
+        }
+        if params.new_prompt.contains('\0') {
+            return Err("`new_prompt` has a NUL in it".into());
+        }
+        Ok(Action::SelfEditSystemPrompt.to_string())
+    }
+
+    async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
+        let done = format!("the system prompt is replaced; it now has {} bytes", params.new_prompt.len());
+        edit(scene, Action::SelfEditSystemPrompt.to_string(), Edit::SystemPrompt(params.new_prompt), done).await
+    }
+}

@@ -1,0 +1,58 @@
+//! `send_to_agent`: a message that begins a turn of another agent.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::outside::Asker;
+use super::tool::{Outcome, Tool};
+use super::{Scene, told};
+use crate::config::agent::check_name;
+use crate::permissions::Action;
+
+/// Bytes of a message.
+const LONGEST: usize = 32 << 10;
+
+pub struct SendToAgent;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// As `list_agents` shows it.
+    agent: String,
+    message: String,
+}
+
+impl Params {
+    /// Whoever is asked sees what is sent.
+    fn argument(&self) -> String {
+        format!("{} {}", self.agent, self.message)
+    }
+}
+
+impl Tool for SendToAgent {
+    const NAME: &'static str = "send_to_agent";
+    const DESCRIPTION: &'static str = "Sends a message to another agent, which begins to work on it. You are not told its answer unless it sends you one.";
+    type Params = Params;
+
+    fn action(params: &Params, scene: &Scene) -> Result<String, String> {
+        check_name(&params.agent).map_err(|failure| format!("{}; list_agents lists them", failure.message))?;
+        if params.agent == scene.agent_name {
+            return Err("that is you; an agent sends nothing to itself".into());
+        }
+        if params.message.trim().is_empty() || params.message.len() > LONGEST || params.message.contains('\0') {
+            return Err(format!("`message` must have a text of at most {LONGEST} bytes"));
+        }
+        Ok(Action::Other { tool: Self::NAME, argument: &params.argument() }.to_string())
+    }
+
+    async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
+        let Some(outside) = scene.world.outside() else { return Outcome::error("the daemon is not ready for that") };
+        let action = Action::Other { tool: Self::NAME, argument: &params.argument() }.to_string();
+        match outside.send_to_agent(Asker::new(&scene, action), params.agent, params.message).await {
+            Ok(text) => Outcome::done(text),
+            Err(failure) => told(failure),
+        }
+    }
+}
