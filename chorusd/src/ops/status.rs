@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use chorus_proto::PROTOCOL;
 use chorus_proto::methods::daemon::{
-    DaemonInfo, DiscordInfo, HelloParams, HelloResult, ModelCounts, SandboxInfo, StatusParams, StatusResult, StopParams,
-    StopResult, TaskCounts,
+    DaemonInfo, DiscordInfo, HelloParams, HelloResult, ModelCounts, SandboxInfo, StatusParams, StatusResult,
+    StopParams, StopResult, TaskCounts,
 };
 
 use super::{Ops, select, view};

@@ -30,12 +30,7 @@ impl Sandbox {
     /// is asked for first.
     #[must_use]
     pub fn new(program: &Path, home: &Path) -> Self {
-        Self {
-            program: program.to_owned(),
-            home: home.to_owned(),
-            hidden: OnceLock::new(),
-            level: OnceCell::new(),
-        }
+        Self { program: program.to_owned(), home: home.to_owned(), hidden: OnceLock::new(), level: OnceCell::new() }
     }
 
     /// Files and directories that are out of reach, wherever they lie; only the first call counts.

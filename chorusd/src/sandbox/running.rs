@@ -34,17 +34,7 @@ pub struct Running {
 impl Running {
     pub(super) fn new(child: Child, line: UnixStream, to_say: Vec<u8>) -> Self {
         let pid = child.id().unwrap_or_default();
-        Self {
-            child,
-            pid,
-            line,
-            heard: Vec::new(),
-            to_say,
-            reached: None,
-            exit: None,
-            failed: None,
-            closed: false,
-        }
+        Self { child, pid, line, heard: Vec::new(), to_say, reached: None, exit: None, failed: None, closed: false }
     }
 
     /// Of the outermost process.

@@ -40,12 +40,24 @@ pub struct Spec {
 #[serde(rename_all = "snake_case")]
 pub enum Step {
     /// What is `from` on the machine.
-    Bind { from: PathBuf, to: PathBuf, write: bool },
+    Bind {
+        from: PathBuf,
+        to: PathBuf,
+        write: bool,
+    },
     /// An empty directory in memory, writable.
-    Private { at: PathBuf, size: u64 },
-    Link { at: PathBuf, target: PathBuf },
+    Private {
+        at: PathBuf,
+        size: u64,
+    },
+    Link {
+        at: PathBuf,
+        target: PathBuf,
+    },
     /// A file or directory that is not to be read.
-    Hide { at: PathBuf },
+    Hide {
+        at: PathBuf,
+    },
     /// `/dev`.
     Devices,
     /// `/proc`.

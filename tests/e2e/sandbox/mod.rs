@@ -26,8 +26,7 @@ use crate::home;
 const WAYS: [&str; 2] = ["bubblewrap", "namespaces"];
 
 /// Commands may do everything, but for the network.
-const PROFILES: &str =
-    "[permissions.any]\nallow = ['.*']\nbash = \"whole\"\n[permissions.net]\nallow = ['.*']\nbash = \"whole\"\nnetwork = true\n";
+const PROFILES: &str = "[permissions.any]\nallow = ['.*']\nbash = \"whole\"\n[permissions.net]\nallow = ['.*']\nbash = \"whole\"\nnetwork = true\n";
 
 /// A daemon that confines in one way, and the agent `a`, whose commands are all allowed.
 struct Rig {

@@ -32,7 +32,8 @@ fn git_and_a_build_work() {
         let git = "git init -q repo && cd repo && echo x > f && git add f && \
                    git -c user.name=a -c user.email=a@b commit -qm first && git log --format=%s";
         assert_eq!(rig.run(git).ok(), "first\n");
-        let build = "cat > m.c <<'X'\n#include <stdio.h>\nint main(void) { puts(\"built\"); return 0; }\nX\ncc -o m m.c && ./m";
+        let build =
+            "cat > m.c <<'X'\n#include <stdio.h>\nint main(void) { puts(\"built\"); return 0; }\nX\ncc -o m m.c && ./m";
         assert_eq!(rig.run(build).ok(), "built\n");
         assert_eq!(rig.run("printf 'all:\\n\\t@echo made\\n' > Makefile && make -s -j4").ok(), "made\n");
         // A folder of plain files is no repository, and names no programs to run.

@@ -25,8 +25,12 @@ const PLACE: &str = "/tmp";
 /// Devices that are harmless.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 /// Links in `/dev`.
-const LINKS: [(&str, &str); 4] =
-    [("fd", "/proc/self/fd"), ("stdin", "/proc/self/fd/0"), ("stdout", "/proc/self/fd/1"), ("stderr", "/proc/self/fd/2")];
+const LINKS: [(&str, &str); 4] = [
+    ("fd", "/proc/self/fd"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+    ("stderr", "/proc/self/fd/2"),
+];
 /// In `/proc`, what is not about processes: to its owner, which the daemon may be, it is writable.
 const NOT_PROCESSES: [&str; 6] = ["sys", "sysrq-trigger", "irq", "bus", "fs", "acpi"];
 
@@ -88,7 +92,11 @@ fn put(step: &Step, read_only: &mut ReadOnly) -> std::io::Result<()> {
     match step {
         Step::Bind { from, to, write } => {
             let (from, at) = (below(OLD, from), below(NEW, to));
-            if from.is_dir() { directory(&at)? } else { file(&at)? }
+            if from.is_dir() {
+                directory(&at)?
+            } else {
+                file(&at)?
+            }
             mount_bind_recursive(&from, &at)?;
             read_only.note(&at, !write);
         }
@@ -131,7 +139,7 @@ fn devices(read_only: &mut ReadOnly) -> std::io::Result<()> {
     fs::create_dir(dev.join("shm"))?;
     mount("tmpfs", dev.join("shm"), "tmpfs", plain(), Some(c"mode=0700,size=25%"))?;
     fs::create_dir(dev.join("pts"))?;
-    // Terminals of one's own want a root inside, which only a daemon of root's has.
+    // Not every kernel gives terminals of one's own.
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
     if mount("devpts", dev.join("pts"), "devpts", flags, Some(c"newinstance,ptmxmode=0666,mode=0620")).is_ok() {
         symlink("pts/ptmx", dev.join("ptmx"))?;
@@ -234,6 +242,9 @@ mod tests {
             read_only.note(Path::new(at), only);
         }
         let decided = |at: &str| read_only.decides(Path::new(at)).map(|(_, only)| *only);
-        assert_eq!((decided("/new/usr/lib"), decided("/new/usr/home/x"), decided("/new/home")), (Some(true), Some(true), None));
+        assert_eq!(
+            (decided("/new/usr/lib"), decided("/new/usr/home/x"), decided("/new/home")),
+            (Some(true), Some(true), None)
+        );
     }
 }
