@@ -281,14 +281,6 @@ impl Daemon {
         self.tasks.spawn(async move { registry.close_turns().await });
         let models = self.ops.models.clone();
         self.tasks.spawn(async move { models.discover().await });
-        let world = self.ops.registry.world.clone();
-        self.tasks.spawn(async move {
-            let level = world.sandbox.known().await;
-            for missing in &level.missing {
-                tracing::warn!("commands of agents: {}", missing.what);
-            }
-            tracing::info!("commands of agents are confined by {level}");
-        });
         tokio::select! {
             Some(signal) = stops.recv() => tracing::info!(signal, "stopping"),
             () = self.ops.stop.cancelled() => tracing::info!("stopping on request"),

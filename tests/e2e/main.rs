@@ -28,6 +28,7 @@ mod permissions;
 mod protocol_page;
 mod real_data;
 mod restore;
+mod sandbox;
 mod schema;
 mod selectors;
 mod selfedit;

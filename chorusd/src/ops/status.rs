@@ -12,7 +12,7 @@ use chorus_proto::methods::daemon::{
 use super::{Ops, select, view};
 use crate::failure::Result;
 
-/// How long a status waits for what is found out once, right after the start.
+/// How long a status waits for what is found out once.
 const SOON: Duration = Duration::from_millis(300);
 
 /// This release.

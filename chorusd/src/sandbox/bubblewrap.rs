@@ -22,8 +22,9 @@ pub fn arguments(steps: &[Step], network: bool, program: &Path) -> io::Result<Ve
     if !network {
         add(&[&"--unshare-net"]);
     }
-    // What is to bound the processes needs the one power; it is given up before the command starts.
-    add(&[&"--new-session", &"--as-pid-1", &"--cap-drop", &"ALL", &"--cap-add", &"CAP_SYS_ADMIN"]);
+    // Bounding the processes needs the one power, giving all up for good the other; it is done before the command starts.
+    add(&[&"--new-session", &"--as-pid-1", &"--cap-drop", &"ALL"]);
+    add(&[&"--cap-add", &"CAP_SYS_ADMIN", &"--cap-add", &"CAP_SETPCAP"]);
     for step in steps {
         match step {
             Step::Bind { from, to, write: false } => add(&[&"--ro-bind", from, to]),

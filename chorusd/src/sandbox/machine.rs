@@ -40,7 +40,14 @@ impl Sandbox {
 
     /// What is reached here; finds it out at the first call.
     pub async fn known(&self) -> &Level {
-        self.level.get_or_init(|| self.probe()).await
+        self.level
+            .get_or_init(async || {
+                let level = self.probe().await;
+                tracing::info!("commands of agents are confined by: {level}");
+                level.missing.iter().for_each(|missing| tracing::warn!("commands of agents: {}", missing.what));
+                level
+            })
+            .await
     }
 
     /// What is reached here, where it is known.
@@ -150,23 +157,29 @@ mod linux {
                 }
             };
             // Without a view of its own a command would write into the real home.
-            let home = if way == Way::None { Path::new("/tmp") } else { &seen.home };
+            let (home, writable) = match way {
+                Way::None => (PathBuf::from("/tmp"), vec!["/tmp".into(), "/var/tmp".into(), seen.workspace.clone()]),
+                _ => (seen.home, seen.writable),
+            };
             let spec = Spec {
                 way,
                 network,
                 steps: if way == Way::Namespaces { seen.steps } else { Vec::new() },
-                writable: seen.writable,
+                writable,
                 dir: seen.workspace,
                 argv: job.argv.clone(),
-                env: environment::clean(std::env::vars_os(), home, &job.env),
+                env: environment::clean(std::env::vars_os(), &home, &job.env),
                 memory: job.confinement.limits.memory,
                 processes: job.confinement.limits.processes,
             };
             let spec = serde_json::to_vec(&spec)?;
             let length = u32::try_from(spec.len()).map_err(io::Error::other)?;
-            let to_say = [&length.to_be_bytes()[..], &spec].concat();
+            let mut to_say = [&length.to_be_bytes()[..], &spec].concat();
             let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
             ours.set_nonblocking(true)?;
+            // What the socket does not take is said while somebody waits for the end.
+            let said = io::Write::write(&mut &ours, &to_say).unwrap_or(0);
+            to_say.drain(..said);
             let child = command
                 .env_clear()
                 .current_dir("/")

@@ -1,77 +1,79 @@
 //! What a command prints: beginning and end of it, however much it is.
 
-use std::collections::VecDeque;
-
 /// Bytes that are kept of the beginning, and of the end. Together with the line between them they are less than a tool's
 /// result may have.
 const HALF: usize = (256 << 10) / 2 - 64;
+/// Bytes of the end that are gathered before the older ones are let go.
+const GATHERED: usize = 4 * HALF;
 
-/// Takes bytes as they come; keeps valid UTF-8 without NUL.
+/// Takes bytes as they come.
 #[derive(Debug, Default)]
 pub struct Output {
-    head: String,
-    tail: VecDeque<u8>,
-    left_out: u64,
-    /// The beginning of a character whose end has not come.
-    open: Vec<u8>,
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    left_out: usize,
 }
 
 impl Output {
     pub fn push(&mut self, bytes: &[u8]) {
-        let joined;
-        let mut bytes = bytes;
-        if !self.open.is_empty() {
-            joined = [&std::mem::take(&mut self.open)[..], bytes].concat();
-            bytes = &joined;
-        }
-        let mut rest = bytes;
-        for chunk in bytes.utf8_chunks() {
-            self.keep(chunk.valid());
-            rest = &rest[chunk.valid().len() + chunk.invalid().len()..];
-            if chunk.invalid().is_empty() {
-                continue;
-            }
-            if rest.is_empty() && is_beginning(chunk.invalid()) {
-                self.open = chunk.invalid().to_vec();
-            } else {
-                self.keep("\u{fffd}");
-            }
+        let (head, rest) = bytes.split_at(bytes.len().min(HALF - self.head.len()));
+        self.head.extend_from_slice(head);
+        self.tail.extend_from_slice(rest);
+        if self.tail.len() > GATHERED {
+            self.cut();
         }
     }
 
-    fn keep(&mut self, text: &str) {
-        let text = if text.contains('\0') { &text.replace('\0', "\u{fffd}") } else { text };
-        let mut room = HALF.saturating_sub(self.head.len()).min(text.len());
-        if !self.tail.is_empty() {
-            room = 0;
-        }
-        while !text.is_char_boundary(room) {
-            room -= 1;
-        }
-        self.head.push_str(&text[..room]);
-        let text = &text.as_bytes()[room..];
-        let (skipped, text) = text.split_at(text.len().saturating_sub(HALF));
-        let over = (self.tail.len() + text.len()).saturating_sub(HALF);
-        self.left_out += (skipped.len() + over) as u64;
+    fn cut(&mut self) {
+        let over = self.tail.len().saturating_sub(HALF);
         self.tail.drain(..over);
-        self.tail.extend(text);
+        self.left_out += over;
     }
 
-    /// All of it, with a line between that says how many bytes are left out.
+    /// All of it as text without NUL, with a line between that says how many bytes are left out.
     pub fn finish(mut self) -> String {
-        if !std::mem::take(&mut self.open).is_empty() {
-            self.keep("\u{fffd}");
-        }
-        // The end may begin inside a character.
-        let cut = self.tail.iter().take_while(|byte| (**byte & 0xc0) == 0x80).count();
-        self.tail.drain(..cut);
-        self.left_out += cut as u64;
-        let tail = String::from_utf8_lossy(self.tail.make_contiguous()).into_owned();
+        self.cut();
         if self.left_out == 0 {
-            return self.head + &tail;
+            self.head.append(&mut self.tail);
+            let whole = text(&self.head);
+            if whole.len() <= 2 * HALF {
+                return whole;
+            }
+            // What is no text takes more room than it had.
+            let middle = floor(&whole, whole.len() / 2);
+            return join(&whole[..middle], &whole[middle..], 0);
         }
-        format!("{}\n[{} bytes are left out]\n{tail}", self.head, self.left_out)
+        // Neither end is cut inside a character.
+        let open = self.head.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len());
+        let open = if open < 4 && is_beginning(&self.head[self.head.len() - open..]) { open } else { 0 };
+        let rest = self.tail.iter().take(3).take_while(|byte| (**byte & 0xc0) == 0x80).count();
+        let (head, tail) = (text(&self.head[..self.head.len() - open]), text(&self.tail[rest..]));
+        join(&head, &tail, self.left_out + open + rest)
     }
+}
+
+/// At most `HALF` of each.
+fn join(head: &str, tail: &str, left_out: usize) -> String {
+    let kept = &head[..floor(head, HALF.min(head.len()))];
+    let mut from = tail.len().saturating_sub(HALF);
+    while !tail.is_char_boundary(from) {
+        from += 1;
+    }
+    let left_out = left_out + (head.len() - kept.len()) + from;
+    format!("{kept}\n[{left_out} bytes are left out]\n{}", &tail[from..])
+}
+
+/// The beginning of the character at `at`.
+fn floor(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+fn text(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text.into_owned() }
 }
 
 /// Whether more bytes could make a character of it.
@@ -94,21 +96,25 @@ mod tests {
         assert_eq!(of(&[b"a\x1b[31m", b"b\n"]), "a\x1b[31mb\n");
         assert_eq!(of(&["é".as_bytes()[..1].into(), "é".as_bytes()[1..].into()]), "é");
         assert_eq!(of(&[b"a\0b\xff", b"c\xe2\x82"]), "a\u{fffd}b\u{fffd}c\u{fffd}");
+        assert!(of(&[&[0xff; HALF], &[0; HALF]]).len() < 256 << 10);
     }
 
     #[test]
     fn of_a_flood_both_ends_are_kept_and_the_rest_is_counted() {
-        let mut output = Output::default();
-        output.push(b"begin");
-        for _ in 0..64 {
-            output.push("é".repeat(20_000).as_bytes());
+        for first in ["begin", "begi"] {
+            let mut output = Output::default();
+            output.push(first.as_bytes());
+            for _ in 0..64 {
+                output.push("é".repeat(20_000).as_bytes());
+            }
+            output.push(b"end");
+            assert!(output.tail.capacity() <= 3 * GATHERED);
+            let text = output.finish();
+            assert!(text.starts_with(&format!("{first}é")) && text.ends_with("éend") && text.len() < 256 << 10);
+            let left: usize = text.split_once("\n[").unwrap().1.split_once(" bytes").unwrap().0.parse().unwrap();
+            let line = format!("\n[{left} bytes are left out]\n");
+            assert_eq!(text.len() - line.len() + left, first.len() + 3 + 64 * 40_000);
+            assert!(!text.contains('\u{fffd}'));
         }
-        output.push(b"end");
-        assert!(output.head.len() + output.tail.len() <= 2 * HALF && output.tail.capacity() <= 8 * HALF);
-        let text = output.finish();
-        assert!(text.starts_with("beginé") && text.ends_with("éend") && text.len() < 256 << 10);
-        let left: usize = text.split_once("\n[").unwrap().1.split_once(" bytes").unwrap().0.parse().unwrap();
-        let line = format!("\n[{left} bytes are left out]\n");
-        assert_eq!(text.len() - line.len() + left, 8 + 64 * 40_000);
     }
 }

@@ -70,7 +70,7 @@ pub struct DaemonInfo {
     pub protocol: u32,
     pub connections: u64,
     pub rss_bytes: u64,
-    /// How commands of agents are confined; absent until it is known, a moment after the start.
+    /// How commands of agents are confined; absent until it is known, a moment after it was first asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxInfo>,
 }

@@ -9,7 +9,7 @@ struct Rule {
 }
 
 /// A front door translates; ops act; the store keeps; the core of an agent is pure.
-const RULES: [Rule; 27] = [
+const RULES: [Rule; 28] = [
     Rule { path: "proto/src/", never: &["chorusd", "chorusctl", "rusqlite", "clap"] },
     Rule { path: "chorusctl/src/", never: &["chorusd", "tokio", "tokio_util", "rusqlite"] },
     Rule { path: "chorusd/src/agent/event", never: IMPURE },
@@ -28,6 +28,7 @@ const RULES: [Rule; 27] = [
     Rule { path: "chorusd/src/permissions/", never: IMPURE },
     Rule { path: "chorusd/src/session/", never: FORMAT },
     Rule { path: "chorusd/src/llm/", never: MODELS },
+    Rule { path: "chorusd/src/sandbox/", never: APART },
     Rule { path: "chorusd/src/tools/", never: BELOW },
     Rule { path: "chorusd/src/tasks/", never: BELOW },
     Rule { path: "chorusd/src/store/", never: BELOW },
@@ -63,6 +64,8 @@ const FORMAT: &[&str] =
 const MODELS: &[&str] =
     &["crate::agent", "crate::server", "crate::discord", "crate::mcp", "crate::ops", "crate::store", "rusqlite"];
 const BELOW: &[&str] = &["crate::agent", "crate::server", "crate::discord", "crate::mcp", "crate::ops"];
+const APART: &[&str] =
+    &["crate::agent", "crate::server", "crate::discord", "crate::ops", "crate::store", "crate::tools", "rusqlite"];
 const DOOR: &[&str] = &["crate::store", "crate::llm", "crate::tools", "rusqlite"];
 
 /// The one folder that may name the database.

@@ -17,6 +17,7 @@ use crate::sandbox::wire::{Reached, Report};
 /// What could not be taken away, or a command that cannot be started.
 pub fn run() -> Result<(), String> {
     let spec = line::spec()?;
+    keep_descriptors().map_err(failed("cannot keep its descriptors to itself"))?;
     if getpid().is_init() {
         // Whoever made the namespace has one thread, which lives as long as it does.
         set_parent_process_death_signal(Some(Signal::KILL)).map_err(failed("cannot end with the outer stage"))?;
@@ -50,5 +51,20 @@ pub fn run() -> Result<(), String> {
         .map_err(failed(format!("cannot run {}", program.display())))?;
     let ended = reap::reap(&child)?;
     line::say(&ended);
+    Ok(())
+}
+
+/// Whatever the daemon was started with beside its streams is not the command's.
+#[expect(unsafe_code, reason = "only a number tells of a descriptor that somebody else opened")]
+fn keep_descriptors() -> std::io::Result<()> {
+    for entry in std::fs::read_dir("/proc/self/fd")? {
+        let Some(number) = entry?.file_name().to_str().and_then(|name| name.parse().ok()).filter(|number| *number > 2)
+        else {
+            continue;
+        };
+        // SAFETY: it was listed a moment ago, this process has one thread, and all that changes is a flag.
+        let descriptor = unsafe { std::os::fd::BorrowedFd::borrow_raw(number) };
+        rustix::io::fcntl_setfd(descriptor, rustix::io::FdFlags::CLOEXEC)?;
+    }
     Ok(())
 }

@@ -84,8 +84,8 @@ const NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWCGROUP,
 ];
 
-/// Types of a terminal's calls that put words into somebody's mouth.
-const TERMINAL: [u64; 2] = [libc::TIOCSTI as u64, 0x541c];
+/// Calls of terminals that put words into somebody's mouth: TIOCSTI, TIOCLINUX.
+const TERMINAL: [u64; 2] = [0x5412, 0x541c];
 
 const PTRACE_ATTACH: u64 = 16;
 const PTRACE_SEIZE: u64 = 0x4206;

@@ -139,7 +139,7 @@ fn devices(read_only: &mut ReadOnly) -> std::io::Result<()> {
     fs::create_dir(dev.join("shm"))?;
     mount("tmpfs", dev.join("shm"), "tmpfs", plain(), Some(c"mode=0700,size=25%"))?;
     fs::create_dir(dev.join("pts"))?;
-    // Terminals of one's own want a root inside, which only a daemon of root's has.
+    // Not every kernel gives terminals of one's own.
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
     if mount("devpts", dev.join("pts"), "devpts", flags, Some(c"newinstance,ptmxmode=0666,mode=0620")).is_ok() {
         symlink("pts/ptmx", dev.join("ptmx"))?;

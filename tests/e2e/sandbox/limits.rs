@@ -1,0 +1,82 @@
+//! How much a command may use.
+
+use std::time::{Duration, Instant};
+
+use chorus_tests::process;
+use serde_json::json;
+
+use super::{Rig, gone, mark};
+
+#[test]
+fn time_is_up_for_all_processes_also_for_those_that_ignore_it() {
+    for rig in Rig::each() {
+        let mark = mark();
+        let begun = Instant::now();
+        let command = format!("echo begun; trap '' TERM; (setsid sleep {mark} &); sleep {mark}; sleep {mark}");
+        let told = rig.call(&json!({"command": command, "timeout": 1}));
+        assert_eq!(told.text, "begun\n[timed out after 1 s: all its processes were ended]");
+        assert!(told.is_error && begun.elapsed() < Duration::from_secs(12));
+        gone(&mark);
+        // One that does as it is told says so in time.
+        let told =
+            rig.call(&json!({"command": "trap 'echo asked; exit 0' TERM; while :; do sleep 0.05; done", "timeout": 1}));
+        assert!(told.text.contains("asked\n[timed out"), "{told:?}");
+    }
+}
+
+#[test]
+fn a_fork_bomb_ends_with_its_command() {
+    for rig in Rig::each() {
+        let mark = mark();
+        let bomb = format!("ulimit -u; bomb() {{ sleep {mark} & bomb & bomb; }}; bomb 2>/dev/null");
+        let told = rig.call(&json!({"command": bomb, "timeout": 2}));
+        assert!(told.is_error, "{told:?}");
+        gone(&mark);
+        assert_eq!(rig.run("echo on").ok(), "on\n");
+        let reached = rig.reached();
+        if reached.missing.iter().any(|missing| missing.contains("processes")) {
+            chorus_tests::skip("processes are not bounded here");
+            continue;
+        }
+        let many = "python3 -c \"\nimport os, signal\nn = 0\ntry:\n  while n < 6000:\n    p = os.fork()\n    if p == 0: signal.pause()\n    \
+                    n += 1\nexcept OSError: pass\nprint(n)\"";
+        let told = rig.call(&json!({"command": many, "timeout": 60}));
+        let count: u32 = told.ok().trim().parse().expect("a number");
+        assert!((1000..=4400).contains(&count), "{count}");
+    }
+}
+
+#[test]
+fn memory_is_bounded_and_no_core_is_left() {
+    for rig in Rig::each() {
+        let told = rig.run("python3 -c \"x = bytearray(5 << 30); print('had')\"");
+        assert!(told.is_error && !told.text.contains("had"), "{told:?}");
+        assert_eq!(rig.run("python3 -c \"x = bytearray(100 << 20); print('had')\"").ok(), "had\n");
+        let told = rig.run("head -c 2G /dev/zero > /tmp/x");
+        assert!(told.is_error && told.text.contains("No space left"), "{told:?}");
+        assert!(rig.run("ulimit -c; kill -SEGV $$").text.starts_with("0\n[ended by signal 11"));
+    }
+}
+
+#[test]
+fn a_flood_costs_neither_memory_nor_disk() {
+    for rig in Rig::each() {
+        rig.run("true");
+        let before = process::rss(rig.daemon.pid);
+        let told = rig.call(&json!({"command": "echo first; head -c 1G /dev/zero | tr '\\0' x; echo; echo last"}));
+        let text = told.ok();
+        assert!(text.starts_with("first\nxxx") && text.ends_with("xxx\nlast\n") && text.len() <= 256 << 10);
+        assert_eq!(text.matches("bytes are left out]").count(), 1);
+        let peak = process::peak_rss(rig.daemon.pid);
+        assert!(peak < before + (64 << 20), "{before} {peak}");
+    }
+}
+
+#[test]
+fn strange_bytes_and_nobodys_input_are_harmless() {
+    for rig in Rig::each() {
+        let told = rig.run("printf 'a\\0b\\033[2J\\377\\342\\202'").ok();
+        assert_eq!(told, "a\u{fffd}b\u{1b}[2J\u{fffd}\u{fffd}\n");
+        assert_eq!(rig.run("read x; echo \"[$x]\"; cat").ok(), "[]\n");
+    }
+}

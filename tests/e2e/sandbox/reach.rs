@@ -1,0 +1,174 @@
+//! What is out of reach.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener};
+
+use chorus_proto::methods::agent::InitParams;
+use serde_json::json;
+
+use super::{Rig, WAYS};
+
+/// Tells `open`, or the error, for a socket by path or, with `@`, by abstract name.
+fn connect(name: &str) -> String {
+    let at = name.strip_prefix('@').map_or_else(|| name.to_owned(), |name| format!("\\0{name}"));
+    format!(
+        "python3 -c \"\nimport socket\ns = socket.socket(socket.AF_UNIX)\ntry:\n  s.connect('{at}'); print('open')\n\
+         except OSError as e: print(e.strerror)\""
+    )
+}
+
+#[test]
+fn sockets_keys_and_other_agents_are_not_there() {
+    let agent = tempfile::Builder::new().prefix("agent").tempdir_in("/var/lib").or_else(|_| tempfile::tempdir());
+    let agent = agent.expect("a directory");
+    let ssh = agent.path().join("ssh.sock");
+    let _ssh = UnixListener::bind(&ssh).expect("an agent that listens");
+    let bus = agent.path().join("bus");
+    let _bus = UnixListener::bind(&bus).expect("a bus that listens");
+    for way in WAYS {
+        let shown = ssh.to_str().expect("a path");
+        let address = format!("unix:path={}", bus.display());
+        let environment = [
+            ("SSH_AUTH_SOCK", shown),
+            ("DBUS_SESSION_BUS_ADDRESS", address.as_str()),
+            ("XDG_RUNTIME_DIR", "/run/user/0"),
+            ("MY_API_KEY", "sk-secret-123456"),
+        ];
+        let Some(rig) = Rig::by(way, &environment) else { continue };
+        rig.agent("other", "any");
+        let home = rig.home.path.display();
+        fs::write(rig.home.agent("other").join("workspace/note"), "private").expect("a note");
+        let user = &rig.home.user;
+        for file in [".ssh/id_ed25519", ".aws/credentials", ".cargo/credentials.toml", ".netrc", ".cargo/bin/tool"] {
+            let path = user.join(file);
+            fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+            fs::write(path, "sk-key-of-mine").expect("a key");
+        }
+        assert_eq!(
+            rig.run(&connect(rig.home.socket().to_str().expect("a path"))).ok().trim(),
+            "No such file or directory"
+        );
+        for socket in [&ssh, &bus] {
+            assert_eq!(rig.run(&connect(socket.to_str().expect("a path"))).ok().trim(), "No such file or directory");
+        }
+        let environment = rig.run("env; cat /proc/[0-9]*/environ | tr '\\0' '\\n'").text;
+        for secret in ["SSH_AUTH_SOCK", "DBUS_SESSION", "sk-secret", "XDG_RUNTIME", "CHORUS"] {
+            assert!(!environment.contains(secret), "{way}: {environment}");
+        }
+        assert!(environment.contains("GIT_CONFIG_VALUE_0=explicit"), "{environment}");
+        // Of Chorus's home only the way to the workspace is left.
+        let found =
+            rig.run(&format!("cd {home} && find . -path './agents/a/workspace/*' -prune -o -print | sort")).ok();
+        assert_eq!(found.lines().collect::<Vec<_>>(), [".", "./agents", "./agents/a", "./agents/a/workspace"], "{way}");
+        // Of the user's home only the toolchains are.
+        let found = rig.run(&format!("find {} -type f; ls -A ~", user.display())).ok();
+        let tool = format!("{}/.cargo/bin/tool", user.display());
+        assert_eq!(found.lines().collect::<Vec<_>>(), [tool.as_str(), ".cargo"], "{way}");
+        for gone in ["/root/.ssh", "/run", "/home/*", "/mnt", "/srv", "/boot", "/var/lib/postgresql", "/sys/kernel"] {
+            assert!(rig.run(&format!("ls -d {gone}")).is_error, "{way}: {gone}");
+        }
+        assert!(rig.run("cat /etc/shadow").is_error && rig.run("cat /dev/sda /dev/vda /dev/mem /proc/kcore").is_error);
+    }
+}
+
+#[test]
+fn the_socket_is_out_of_reach_wherever_it_lies() {
+    for rig in Rig::each() {
+        // In the one place that every command sees.
+        let socket = rig.workspace().join("daemon.sock");
+        let other = rig.home.outside().join("other");
+        let mut command = rig.home.command(rig.home.bins.chorusd);
+        command
+            .env("CHORUS_SANDBOX", rig.reached().way)
+            .env("CHORUS_SOCKET", &socket)
+            .env("CHORUS_HOME", &rig.home.path);
+        let Rig { server, home, daemon } = rig;
+        daemon.terminate();
+        let mut child = command.stdout(std::process::Stdio::null()).spawn().expect("chorusd");
+        let mut client = chorus_tests::wait_until("the daemon", chorus_tests::DEADLINE, || {
+            chorus_proto::Client::connect(&socket).ok()
+        });
+        client.set_timeout(Some(chorus_tests::DEADLINE)).expect("a time-out");
+        use chorus_proto::methods::send::{Send, SendParams};
+        use chorus_tests::chat::Chat as _;
+        use chorus_tests::model_server::Answer;
+        let call = json!({"command": connect(socket.to_str().expect("a path"))});
+        server.anthropic().answer(Answer::calls("c", "bash", &call));
+        server.anthropic().answer(Answer::text(["Done."]));
+        let params = SendParams { agent: Some("a".into()), text: "Go.".into(), ..Default::default() };
+        client.call::<Send>(&params).expect("a turn");
+        let told = client.shown("a").into_iter().rfind(|message| message.role == chorus_proto::Role::ToolResult);
+        let told = told.expect("a result").content;
+        assert!(!told.contains("open") && told.contains("[exit status 0]"), "{told}");
+        chorus_tests::process::kill(child.id());
+        child.wait().expect("its end");
+        drop((home, other, InitParams::default()));
+    }
+}
+
+#[test]
+fn processes_and_terminals_of_others_are_not_there() {
+    for rig in Rig::each() {
+        let seen = rig.run("ls /proc | grep -c '^[0-9]'; cat /proc/1/comm; kill -9 1; ls /proc/self/fd; true");
+        let lines: Vec<_> = seen.text.lines().collect();
+        assert!(lines[0].parse::<u32>().expect("a number") < 8, "{seen:?}");
+        assert!(lines[1].trim_start_matches('.').starts_with("chorus"), "{seen:?}");
+        // None but the streams and the one that lists.
+        assert_eq!(lines[lines.len() - 5..], ["0", "1", "2", "3", "[exit status 0]"], "{seen:?}");
+        assert!(rig.run("echo x > /dev/tty").is_error);
+        // The first process holds the line to the daemon.
+        assert!(rig.run("cat /proc/1/mem || cat /proc/1/environ || readlink /proc/1/fd/0").is_error);
+        // To root these are files of its own.
+        for file in ["/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/sys/kernel/hostname"] {
+            assert!(rig.run(&format!("echo x > {file}")).is_error, "{file}");
+        }
+    }
+}
+
+#[test]
+fn the_network_is_out_of_reach_unless_the_profile_has_it() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+    let port = listener.local_addr().expect("its address").port();
+    let name = format!("chorus-test-{port}");
+    let address = SocketAddr::from_abstract_name(&name).expect("a name");
+    let _abstract = UnixListener::bind_addr(&address).expect("an abstract socket");
+    let knock = format!("(exec 3<>/dev/tcp/127.0.0.1/{port}) && echo through");
+    for way in WAYS {
+        let Some(rig) = Rig::by(way, &[]) else { continue };
+        assert!(!rig.run(&knock).text.contains("through"), "{way}");
+        // What talks to itself works.
+        let itself = "python3 -c \"\nimport socket\nl = socket.create_server(('127.0.0.1', 0))\n\
+                      socket.create_connection(l.getsockname()); print('through')\"";
+        assert_eq!(rig.run(itself).ok(), "through\n", "{way}");
+        assert!(!rig.run(&connect(&format!("@{name}"))).text.contains("open"));
+        let rig = Rig::start(way, "net", &[]);
+        assert!(rig.run(&knock).ok().contains("through"), "{way}");
+        assert!(!rig.run("cat /etc/resolv.conf").is_error || !std::path::Path::new("/etc/resolv.conf").exists());
+        let reached = rig.reached();
+        let told = rig.run(&connect(&format!("@{name}")));
+        let scoped = reached.landlock.is_some_and(|version| version >= 6);
+        assert_eq!(told.text.contains("open"), !scoped, "{way}: {told:?} {reached:?}");
+        assert!(scoped || reached.missing.iter().any(|missing| missing.contains("abstract")), "{reached:?}");
+    }
+}
+
+#[test]
+fn calls_that_open_sandboxes_are_refused_and_programs_go_on() {
+    for rig in Rig::each() {
+        for refused in ["unshare -U true", "unshare -m true", "mount -t tmpfs x /tmp", "chroot / true", "dmesg"] {
+            assert!(rig.run(refused).is_error, "{refused}");
+        }
+        let families = "python3 -c \"\nimport socket\nfor f, p in ((17, 0), (38, 0), (16, 9), (40, 0)):\n  \
+                        try:\n    socket.socket(f, 3 if f == 16 else 1, p); print('open')\n  except OSError: print('shut')\"";
+        assert_eq!(rig.run(families).ok(), "shut\n".repeat(4));
+        let caps = rig.run("grep -E '^(Cap(Inh|Prm|Eff|Bnd|Amb)|NoNewPrivs|Seccomp):' /proc/self/status").ok();
+        let zeros = caps.lines().filter(|line| line.starts_with("Cap")).all(|line| line.ends_with("0000000000000000"));
+        assert!(zeros && caps.contains("NoNewPrivs:\t1") && caps.contains("Seccomp:\t2"), "{caps}");
+        // Threads and processes of all kinds can be had.
+        let threads = "python3 -c \"import threading, subprocess\nt = threading.Thread(target=print, args=('t',)); t.start(); \
+                       t.join(); subprocess.run(['true'], check=True)\"";
+        assert_eq!(rig.run(threads).ok(), "t\n");
+    }
+}

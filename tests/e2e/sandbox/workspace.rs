@@ -1,0 +1,78 @@
+//! What works: the workspace, and the tools of the machine.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::Rig;
+
+#[test]
+fn the_workspace_is_there_under_its_own_path_and_keeps_what_is_written() {
+    for rig in Rig::each() {
+        let workspace = rig.workspace();
+        assert_eq!(rig.run("pwd").ok(), format!("{}\n", workspace.display()));
+        assert_eq!(rig.run("echo hello > a.txt; mkdir -p d && mv a.txt d/ && cat d/a.txt").ok(), "hello\n");
+        assert_eq!(fs::read_to_string(workspace.join("d/a.txt")).expect("the file"), "hello\n");
+        // Each call begins anew.
+        assert_eq!(rig.run("cd d; x=1; echo $HOME > /tmp/t; touch ~/kept").ok(), "");
+        assert_eq!(rig.run("pwd; echo \"[$x]\"; ls /tmp ~").text.lines().next(), Some(&*workspace.to_string_lossy()));
+        assert!(rig.run("ls ~/kept").is_error && rig.run("cat /tmp/t").is_error);
+        let status = rig.run("exit 3");
+        assert_eq!((status.text.as_str(), status.is_error), ("[exit status 3]", true));
+        assert_eq!(rig.run("kill -9 $$").text, "[ended by signal 9]");
+        assert_eq!(rig.run("echo out; echo err >&2; echo out").ok(), "out\nerr\nout\n");
+        let missing = rig.run("no-such-program");
+        assert!(missing.is_error && missing.text.contains("[exit status 127]"), "{missing:?}");
+    }
+}
+
+#[test]
+fn git_and_a_build_work() {
+    for rig in Rig::each() {
+        let git = "git init -q repo && cd repo && echo x > f && git add f && \
+                   git -c user.name=a -c user.email=a@b commit -qm first && git log --format=%s";
+        assert_eq!(rig.run(git).ok(), "first\n");
+        let build =
+            "cat > m.c <<'X'\n#include <stdio.h>\nint main(void) { puts(\"built\"); return 0; }\nX\ncc -o m m.c && ./m";
+        assert_eq!(rig.run(build).ok(), "built\n");
+        assert_eq!(rig.run("printf 'all:\\n\\t@echo made\\n' > Makefile && make -s -j4").ok(), "made\n");
+        // A folder of plain files is no repository, and names no programs to run.
+        let bare = "git init -q --bare plain && cd plain && git status";
+        let told = rig.run(bare);
+        assert!(told.is_error && told.text.contains("safe.bareRepository"), "{told:?}");
+    }
+}
+
+#[test]
+fn everything_else_is_read_only() {
+    for rig in Rig::each() {
+        for place in ["/", "/etc", "/usr", "/usr/bin", "/opt", "/proc", "/sys/devices/system/cpu", "/dev"] {
+            let told = rig.run(&format!("test ! -d {place} || touch {place}/chorus-was-here"));
+            assert!(told.is_error, "{place}: {told:?}");
+        }
+        let agent = rig.home.agent("a");
+        rig.run(&format!("echo '{{}}' > {0}/agent.json; mkdir {0}/docs; rm -rf {0}/../..", agent.display()));
+        assert!(agent.join("agent.json").metadata().expect("still there").len() > 10);
+        assert!(agent.join("sessions").is_dir() && rig.home.path.join("db/live.db").is_file());
+        // A link out of the workspace leads nowhere else.
+        assert!(rig.run("ln -s /etc/hostname-of-chorus l; echo x > l").is_error);
+    }
+}
+
+#[test]
+fn wrong_arguments_are_told_and_nothing_runs() {
+    for rig in Rig::each() {
+        for (params, what) in [
+            (json!({"command": "  "}), "empty"),
+            (json!({"command": "a\u{0}b"}), "NUL"),
+            (json!({"command": "true", "timeout": 0}), "from 1 to 600"),
+            (json!({"command": "true", "timeout": 601}), "from 1 to 600"),
+            (json!({"command": "true", "shell": "sh"}), "unknown field"),
+            (json!({}), "missing field"),
+        ] {
+            let told = rig.call(&params);
+            assert!(told.is_error && told.text.contains(what), "{params}: {told:?}");
+        }
+        assert_eq!(rig.run("echo on").ok(), "on\n");
+    }
+}
