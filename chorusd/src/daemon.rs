@@ -189,16 +189,7 @@ impl Daemon {
             (home.clone(), sessions_lock.clone()),
             tasks.clone(),
         );
-        let registry = Registry::new(
-            store.clone(),
-            directory.clone(),
-            clock.clone(),
-            home,
-            summaries,
-            world,
-            tasks.clone(),
-            heads,
-        );
+        let registry = Registry::new(store.clone(), directory.clone(), home, summaries, world, tasks.clone(), heads);
         let ops = Arc::new(Ops {
             store,
             registry,

@@ -24,6 +24,8 @@ pub(super) struct Allowance {
     used: u32,
     /// Since one last went well.
     failures: u32,
+    /// Once said it is not taken back.
+    word: Option<LastWord>,
     /// The model was to answer, and went on calling.
     pub unheeded: bool,
 }
@@ -31,28 +33,27 @@ pub(super) struct Allowance {
 impl Allowance {
     /// One more call; why it is not carried out, for the model.
     pub fn take(&mut self) -> Option<&'static str> {
-        match self.last_word() {
-            Some(LastWord::Failing) => return Some(LastWord::Failing.to_model()),
-            Some(LastWord::Spent) => return Some(SPENT),
-            None => self.used += 1,
+        if let Some(word) = self.word {
+            return Some(if word == LastWord::Spent { SPENT } else { word.to_model() });
+        }
+        self.used += 1;
+        if self.used >= MAX_CALLS {
+            self.word = Some(LastWord::Spent);
         }
         None
     }
 
-    /// One that was carried out has ended.
+    /// A call has ended.
     pub fn ended(&mut self, is_error: bool) {
-        // Calls beside each other that fail after the word was said change nothing of it.
-        let said = self.last_word().is_some();
-        self.failures = if is_error || said { self.failures + u32::from(is_error) } else { 0 };
+        if self.word.is_none() {
+            self.failures = if is_error { self.failures + 1 } else { 0 };
+            self.word = (self.failures >= MAX_FAILURES).then_some(LastWord::Failing);
+        }
     }
 
     /// Whether the model is to answer next, and why.
     pub fn last_word(&self) -> Option<LastWord> {
-        match self {
-            _ if self.failures >= MAX_FAILURES => Some(LastWord::Failing),
-            _ if self.used >= MAX_CALLS => Some(LastWord::Spent),
-            _ => None,
-        }
+        self.word
     }
 }
 

@@ -73,7 +73,6 @@ impl Registry {
     pub fn new(
         store: Arc<Store>,
         directory: Arc<Directory>,
-        clock: Clock,
         home: PathBuf,
         summaries: Arc<Summaries>,
         world: Arc<World>,
@@ -86,7 +85,7 @@ impl Registry {
             trims: Trims::default(),
             store,
             directory,
-            clock,
+            clock: world.clock.clone(),
             home,
             models: summaries.models.clone(),
             usage: summaries.usage.clone(),
@@ -386,7 +385,7 @@ mod tests {
             (dir.clone(), Arc::default()),
             tasks.clone(),
         );
-        let registry = Registry::new(store, directory, clock, dir.clone(), summaries, world, tasks, Vec::new());
+        let registry = Registry::new(store, directory, dir.clone(), summaries, world, tasks, Vec::new());
         (registry, Arc::new(Facts { id, name: "a".into(), dir, ..Facts::default() }))
     }
 

@@ -90,7 +90,7 @@ fn what_is_not_found_once_is_told_with_its_lines() {
         assert!(wrong.contains(why), "{wrong}");
     }
     assert!(bench.replace("a.txt", "tab", "tab").unwrap_err().contains("the same"));
-    assert_eq!((bench.text("a.txt").len(), bench.names().len()), (23, 3));
+    assert_eq!((bench.text("a.txt").len(), bench.names().len()), (21, 3));
 }
 
 #[test]

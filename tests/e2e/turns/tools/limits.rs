@@ -31,8 +31,8 @@ fn fifty_calls_of_a_turn_run_and_the_others_are_answered() {
         assert_eq!((told.len(), made.len()), (200, 50));
         let over = "the turn has used its 50 calls; answer now";
         assert!(told.iter().filter(|result| result.is_error).all(|result| result.content == over));
-        let made = std::fs::read_dir(rig.home.agent("a").join("workspace")).expect("the workspace");
-        assert_eq!(made.filter(|entry| entry.as_ref().is_ok_and(|entry| entry.path().is_file())).count(), 50);
+        let workspace = rig.home.agent("a").join("workspace");
+        assert_eq!((0..200).filter(|n| workspace.join(n.to_string()).exists()).count(), 50);
         let requests = rig.server.requests();
         assert_eq!(requests.iter().map(|request| no_calls(&request.body)).collect::<Vec<_>>(), [false, true]);
         assert!(requests[1].text.contains("used its 50 calls of tools"), "{}", requests[1].text);
