@@ -43,7 +43,9 @@ impl Told {
 #[derive(Debug)]
 struct Entry {
     open: Open,
-    /// Somebody is answering it, or it is not noted yet.
+    /// It is on the disk; before, nobody hears of it.
+    noted: bool,
+    /// Somebody is answering it.
     claimed: bool,
     tell: oneshot::Sender<Told>,
 }
@@ -97,7 +99,7 @@ impl Book {
             return Ok(None);
         }
         let (tell, told) = oneshot::channel();
-        entries.insert(open.approval.id.clone(), Entry { open, claimed: true, tell });
+        entries.insert(open.approval.id.clone(), Entry { open, noted: false, claimed: true, tell });
         Ok(Some(told))
     }
 
@@ -107,7 +109,7 @@ impl Book {
     }
 
     pub fn get(&self, id: &str) -> Option<Open> {
-        self.entries().get(id).map(|entry| entry.open.clone())
+        self.entries().get(id).filter(|entry| entry.noted).map(|entry| entry.open.clone())
     }
 
     /// Whether this call has it now.
@@ -115,9 +117,10 @@ impl Book {
         self.entries().get_mut(id).is_some_and(|entry| !std::mem::replace(&mut entry.claimed, true))
     }
 
-    /// Anybody can have it again.
+    /// It is on the disk, and anybody can have it, or have it again.
     pub fn release(&self, id: &str) {
         if let Some(entry) = self.entries().get_mut(id) {
+            entry.noted = true;
             entry.claimed = false;
         }
         self.released.notify_waiters();
@@ -138,7 +141,8 @@ impl Book {
 
     pub fn open(&self, agent: Option<Uuid>) -> Vec<Approval> {
         let entries = self.entries();
-        let wanted = entries.values().filter(|entry| agent.is_none_or(|agent| entry.open.agent == agent));
+        let wanted =
+            entries.values().filter(|entry| entry.noted && agent.is_none_or(|agent| entry.open.agent == agent));
         let mut open: Vec<Approval> = wanted.map(|entry| entry.open.approval.clone()).collect();
         drop(entries);
         open.sort_by(|one, other| (one.asked_at, &one.id).cmp(&(other.asked_at, &other.id)));

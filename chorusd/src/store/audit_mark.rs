@@ -55,7 +55,12 @@ impl Store {
             old: None,
             new: None,
         };
-        self.catalog.audit(row).await
+        self.catalog.audit(row).await?;
+        // Waited for: a start that comes before it is noted would say the same again.
+        match self.catalog.audit_head().await? {
+            Some(head) => self.journal.note(MARK, written(head)).await,
+            None => Ok(()),
+        }
     }
 
     async fn audit_mark(&self) -> Result<Option<AuditHead>> {

@@ -3,6 +3,7 @@
 use std::fs;
 
 use chorus_proto::methods::audit::{Verify, VerifyParams};
+use chorus_proto::methods::context::{Clear, ClearParams};
 use chorus_tests::Daemon;
 use chorus_tests::ctl::chorusctl;
 
@@ -25,6 +26,9 @@ fn a_rebuild_and_a_crash_keep_it() {
 fn out_of_a_damaged_catalog_come_the_rows_that_the_copy_lacks() {
     for keep_copy in [true, false] {
         let Rig { home, daemon, server } = decided(2);
+        // Nothing to save, and so no summary that a model would be asked for.
+        let clear = ClearParams { agent: Some("a".into()), save: false };
+        daemon.client().call::<Clear>(&clear).expect("cleared");
         // The copy of this stop has two rows.
         assert!(daemon.terminate().success());
         let rig = Rig { daemon: Daemon::start(&home), home, server };

@@ -9,7 +9,7 @@ struct Rule {
 }
 
 /// A front door translates; ops act; the store keeps; the core of an agent is pure.
-const RULES: [Rule; 28] = [
+const RULES: [Rule; 29] = [
     Rule { path: "proto/src/", never: &["chorusd", "chorusctl", "rusqlite", "clap"] },
     Rule { path: "chorusctl/src/", never: &["chorusd", "tokio", "tokio_util", "rusqlite"] },
     Rule { path: "chorusd/src/agent/event", never: IMPURE },
@@ -31,6 +31,7 @@ const RULES: [Rule; 28] = [
     Rule { path: "chorusd/src/sandbox/", never: APART },
     Rule { path: "chorusd/src/tools/", never: BELOW },
     Rule { path: "chorusd/src/tasks/", never: BELOW },
+    Rule { path: "chorusd/src/approvals/", never: BELOW },
     Rule { path: "chorusd/src/store/", never: BELOW },
     Rule { path: "chorusd/src/search/", never: BELOW },
     Rule { path: "chorusd/src/ops/", never: &["crate::server", "crate::discord", "crate::mcp", "rusqlite"] },

@@ -24,6 +24,9 @@ use turn::{Ended, How};
 /// calls tools until it has nothing more to ask. Its text goes to standard output, everything else to standard error; with --json the
 /// result alone is printed, with --format jsonl one line a piece and the result last.
 ///
+/// What the agent's profile asks about is asked at the terminal: y is once, a is always exactly this, anything else no. Without a
+/// terminal it waits for `chorusctl approvals approve ID`, and says so.
+///
 /// Ctrl-C cancels the turn: what came is kept. While it waits for others its message is taken back. A second one leaves at once. A turn does not need chorusctl: where it
 /// ends otherwise the turn goes on, and `chorusctl context show` has the reply.
 #[derive(Debug, clap::Args)]

@@ -143,9 +143,11 @@ impl Walk {
     }
 }
 
+type Hear = dyn Fn(AuditHead) + Send + Sync;
+
 /// Who hears of every row that is on the disk.
 #[derive(Clone, Default)]
-pub struct HearAudit(Arc<OnceLock<Box<dyn Fn(AuditHead) + Send + Sync>>>);
+pub struct HearAudit(Arc<OnceLock<Box<Hear>>>);
 
 impl HearAudit {
     pub(super) fn set(&self, hear: impl Fn(AuditHead) + Send + Sync + 'static) {
