@@ -25,7 +25,7 @@ pub const LOOKED_AT: usize = 8 << 10;
 pub struct Ended {
     pub row: TaskRow,
     pub output: Vec<u8>,
-    /// Why the log is not whole.
+    /// What else is to be known, to be read after a colon.
     pub problem: Option<String>,
 }
 
@@ -53,7 +53,7 @@ impl Ended {
         let row = &self.row;
         let mut text = format!("The background task {} {}.\nCommand: {}\n", row.id, how(row), one_line(&row.command));
         if let Some(problem) = &self.problem {
-            let _ = writeln!(text, "Its log is not whole: {problem}");
+            let _ = writeln!(text, "Note: {}", one_line(problem));
         }
         let lines = last_lines(&self.output);
         if lines.is_empty() {
@@ -202,6 +202,7 @@ mod tests {
         assert!(ended(TaskStatus::Failed, None, Some(11), b"").contains("was ended by signal 11 after 3 min 12 s."));
         assert!(ended(TaskStatus::Stopped, None, Some(15), b"").contains("t7 was stopped after"));
         assert!(ended(TaskStatus::Lost, None, None, b" \n").ends_with("It printed nothing."));
+        assert!(ended(TaskStatus::Failed, None, None, b"").contains("its exit status is not known"));
     }
 
     #[test]

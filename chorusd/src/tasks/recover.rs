@@ -63,7 +63,7 @@ impl Tasks {
             let read = tokio::task::spawn_blocking(move || end_of(&path)).await;
             let (output, problem) = match read.map_err(io::Error::other).and_then(|read| read) {
                 Ok(output) => (output, None),
-                Err(e) => (Vec::new(), Some(e.to_string())),
+                Err(e) => (Vec::new(), Some(format!("its log cannot be read: {e}"))),
             };
             ended.push(Ended { row, output, problem });
         }

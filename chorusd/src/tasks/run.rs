@@ -71,9 +71,9 @@ impl Run {
                 writing.await
             }
         };
-        let (output, problem) = match &written {
-            Ok(log) => (log.end(), log.problem().map(str::to_owned)),
-            Err(e) => (Vec::new(), Some(e.to_string())),
+        let (output, mut problem) = match &written {
+            Ok(log) => (log.end(), log.problem().map(|why| format!("its log is not whole: {why}"))),
+            Err(e) => (Vec::new(), Some(format!("its log is not whole: {e}"))),
         };
         (row.exit_code, row.signal) = match exit {
             Ok(Exit::Code(code)) => (Some(code), None),
@@ -81,6 +81,7 @@ impl Run {
             Ok(Exit::TimedOut) => (None, None),
             Err(e) => {
                 tracing::warn!(task = %row.id, "how a task ended is not known: {e}");
+                problem = Some(format!("it was not run to an end that is known: {e}"));
                 (None, None)
             }
         };
