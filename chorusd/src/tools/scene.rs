@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::Outside;
-use super::locks::Locks;
+use super::agent_locks::AgentLocks;
 use crate::approvals::Approvals;
 use crate::clock::Clock;
 use crate::llm::Models;
@@ -27,9 +27,9 @@ pub struct World {
     pub approvals: Approvals,
     pub sandbox: Sandbox,
     /// One command of git at a time in a workspace.
-    pub git: Locks,
+    pub git: AgentLocks,
     /// One note at a time.
-    pub docs: Locks,
+    pub docs: AgentLocks,
     /// Set once everything is there.
     pub outside: OnceLock<Weak<dyn Outside>>,
 }
@@ -75,8 +75,8 @@ impl World {
             clock,
             approvals,
             sandbox: Sandbox::new(program, home),
-            git: Locks::default(),
-            docs: Locks::default(),
+            git: AgentLocks::default(),
+            docs: AgentLocks::default(),
             outside: OnceLock::new(),
         })
     }

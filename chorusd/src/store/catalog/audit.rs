@@ -17,7 +17,8 @@ pub struct Audit {
     pub turn: Option<Uuid>,
     /// What was to be done.
     pub action: String,
-    /// `allow`, `ask`, `deny` by a rule; `approved`, `approved_always`, `refused`, `expired` by an answer; `changed`.
+    /// `allow`, `ask`, `deny` by a rule; `approved`, `approved_always`, `refused`, `expired` by an answer; `changed`, and `failed`
+    /// where that was not done after all.
     pub decision: String,
     /// Why, for a person.
     pub rule: String,
