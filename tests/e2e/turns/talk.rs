@@ -155,7 +155,7 @@ fn the_prompt_has_the_notes_and_the_pinned_facts() {
     let system = body["system"].to_string();
     assert!(system.contains("Ship on Friday.") && system.contains("The customer is Ada."), "{body}");
     let tools: Vec<&Value> = body["tools"].as_array().expect("tools").iter().map(|tool| &tool["name"]).collect();
-    assert_eq!(tools, [&json!("list_models")]);
+    assert!(tools.contains(&&json!("list_models")), "{tools:?}");
 }
 
 #[test]
