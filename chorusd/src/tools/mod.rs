@@ -1,6 +1,7 @@
 //! Tools that a model may call. A failure is told to the model as a result; only what leaves the daemon unable to go on ends
 //! the turn.
 
+mod agent_locks;
 mod background;
 mod bash;
 mod carry_out;
@@ -9,7 +10,6 @@ mod git;
 mod kept;
 mod list_agents;
 mod list_models;
-mod locks;
 mod outside;
 mod remember;
 mod scene;
@@ -23,7 +23,7 @@ mod tool;
 pub use carry_out::{asks, carry_out, in_order};
 pub use files::{Edit as FileEdit, Locks, Place, Range, Workspace};
 pub use kept::result_of;
-pub use outside::{Asker, Edit, Outside};
+pub use outside::{Asker, Outside, SelfEdit};
 pub use scene::{Scene, World};
 pub use shelf::{specs, tokens};
 pub use tool::Outcome;

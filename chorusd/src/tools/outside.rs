@@ -18,7 +18,7 @@ pub trait Outside: Debug + Send + Sync {
 
     /// Changes the asking agent's own configuration, and writes down the value before and after; what cannot be written down is not
     /// done.
-    fn self_edit(&self, asker: Asker, edit: Edit) -> BoxFuture<'_, Result<()>>;
+    fn self_edit(&self, asker: Asker, edit: SelfEdit) -> BoxFuture<'_, Result<()>>;
 
     /// Sessions of the asking agent in which all words of `query` stand together, as a text for a model.
     fn search_sessions(&self, asker: Asker, query: String) -> BoxFuture<'_, Result<String>>;
@@ -59,7 +59,7 @@ impl Asker {
 
 /// What an agent changes of itself.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Edit {
+pub enum SelfEdit {
     SystemPrompt(String),
     /// The name of a profile, or one inline.
     Permissions(Value),

@@ -8,7 +8,7 @@ use chorus_proto::methods::send::Said;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::locks::Locks as OneEach;
+use super::agent_locks::AgentLocks;
 use super::{Locks, Outside};
 use crate::approvals::Approvals;
 use crate::clock::Clock;
@@ -32,9 +32,9 @@ pub struct World {
     /// Commands in the background.
     pub tasks: Tasks,
     /// One command of git at a time in a workspace.
-    pub git: OneEach,
+    pub git: AgentLocks,
     /// One note at a time.
-    pub docs: OneEach,
+    pub docs: AgentLocks,
     /// Set once everything is there.
     pub outside: OnceLock<Weak<dyn Outside>>,
 }
@@ -85,8 +85,8 @@ impl World {
             sandbox: Sandbox::new(program, home),
             locks: Locks::default(),
             tasks,
-            git: OneEach::default(),
-            docs: OneEach::default(),
+            git: AgentLocks::default(),
+            docs: AgentLocks::default(),
             outside: OnceLock::new(),
         })
     }

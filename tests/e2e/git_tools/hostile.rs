@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::{git, workspace, write};
 use crate::selfedit::Rig;
 
-/// A program that leaves a trace when it runs.
+/// A program that leaves a trace when it runs, in the sandbox too.
 fn trap(rig: &Rig) -> (PathBuf, PathBuf) {
-    let (program, trace) = (rig.home.outside().join("trap"), rig.home.outside().join("trace"));
+    let (program, trace) = (workspace(rig).join("trap"), workspace(rig).join("trace"));
     let script = format!("#!/bin/sh\necho \"$0 $*\" >> '{}'\ncat 2>/dev/null\nexit 0\n", trace.display());
     fs::write(&program, script).expect("a program");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("its mode");

@@ -81,7 +81,7 @@ fn a_repository_in_the_workspace_is_pushed_to_and_its_hooks_do_not_run() {
     let rig = Rig::new("open");
     let dir = workspace(&rig);
     bare(&dir.join("bare.git"));
-    let trace = rig.home.outside().join("trace");
+    let trace = dir.join("trace");
     for hook in ["pre-receive", "update", "post-receive", "post-update", "reference-transaction"] {
         let path = dir.join("bare.git/hooks").join(hook);
         fs::write(&path, format!("#!/bin/sh\ntouch '{}'\n", trace.display())).expect("a hook");
@@ -98,7 +98,7 @@ fn pushes_go_nowhere_else() {
     let rig = Rig::new("open");
     let (dir, outside) = (workspace(&rig), rig.home.outside().join("outside.git"));
     bare(&outside);
-    let trace = rig.home.outside().join("trace");
+    let trace = dir.join("trace");
     for (name, url, why) in [
         ("ext", format!("ext::touch%20{}", trace.display()), "none of https, git"),
         ("fd", "fd::3".into(), "none of https, git"),

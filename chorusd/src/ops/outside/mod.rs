@@ -12,14 +12,14 @@ pub use relay::Relay;
 
 use super::Ops;
 use crate::failure::Result;
-use crate::tools::{Asker, Edit, Outside};
+use crate::tools::{Asker, Outside, SelfEdit};
 
 impl Outside for Ops {
     fn list_agents(&self, asker: Uuid) -> BoxFuture<'_, String> {
         agents::list(self, asker).boxed()
     }
 
-    fn self_edit(&self, asker: Asker, edit: Edit) -> BoxFuture<'_, Result<()>> {
+    fn self_edit(&self, asker: Asker, edit: SelfEdit) -> BoxFuture<'_, Result<()>> {
         self_edit::self_edit(self, asker, edit).boxed()
     }
 

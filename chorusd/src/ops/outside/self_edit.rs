@@ -9,20 +9,20 @@ use crate::ops::agent::config;
 use crate::ops::agent::refresh_alone;
 use crate::ops::{Ops, blocking};
 use crate::store::catalog::Audit;
-use crate::tools::{Asker, Edit};
+use crate::tools::{Asker, SelfEdit};
 
 /// Makes the change.
 ///
 /// # Errors
 /// `denied` where it may not be granted, else as `agent.config`.
-pub async fn self_edit(ops: &Ops, asker: Asker, edit: Edit) -> Result<()> {
+pub async fn self_edit(ops: &Ops, asker: Asker, edit: SelfEdit) -> Result<()> {
     let (key, value) = match edit {
-        Edit::SystemPrompt(prompt) => ("system_prompt", Value::String(prompt)),
-        Edit::Permissions(wanted) => {
+        SelfEdit::SystemPrompt(prompt) => ("system_prompt", Value::String(prompt)),
+        SelfEdit::Permissions(wanted) => {
             ops.config.grants.may(&asker.requester, &wanted).map_err(|why| Failure::new(ErrorKind::Denied, why))?;
             ("permissions", wanted)
         }
-        Edit::Model(model) => {
+        SelfEdit::Model(model) => {
             usable(ops, &model).await?;
             ("model", Value::String(model))
         }

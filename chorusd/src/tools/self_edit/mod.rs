@@ -12,7 +12,7 @@ pub use model::SelfEditModel;
 pub use permissions::SelfEditPermissions;
 pub use system_prompt::SelfEditSystemPrompt;
 
-use super::outside::{Asker, Edit};
+use super::outside::{Asker, SelfEdit};
 use super::tool::Outcome;
 use super::{Scene, told};
 
@@ -20,7 +20,7 @@ use super::{Scene, told};
 const LONGEST: usize = 64 << 10;
 
 /// Has the rest of the daemon change the agent's configuration.
-async fn edit(scene: Arc<Scene>, action: String, edit: Edit, done: String) -> Outcome {
+async fn edit(scene: Arc<Scene>, action: String, edit: SelfEdit, done: String) -> Outcome {
     let Some(outside) = scene.world.outside() else { return Outcome::error("the daemon is not ready for that") };
     match outside.self_edit(Asker::new(&scene, action), edit).await {
         Ok(()) => Outcome::done(done),

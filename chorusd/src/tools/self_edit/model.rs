@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::edit;
 use crate::permissions::Action;
 use crate::tools::Scene;
-use crate::tools::outside::Edit;
+use crate::tools::outside::SelfEdit;
 use crate::tools::tool::{Outcome, Tool};
 
 pub struct SelfEditModel;
@@ -37,6 +37,6 @@ impl Tool for SelfEditModel {
     async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
         let action = Action::SelfEditModel { model: &params.model }.to_string();
         let done = format!("the model is {} from your next step on", params.model);
-        edit(scene, action, Edit::Model(params.model), done).await
+        edit(scene, action, SelfEdit::Model(params.model), done).await
     }
 }

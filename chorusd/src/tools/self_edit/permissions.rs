@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::edit;
 use crate::permissions::Action;
 use crate::tools::Scene;
-use crate::tools::outside::Edit;
+use crate::tools::outside::SelfEdit;
 use crate::tools::tool::{Outcome, Tool};
 
 pub struct SelfEditPermissions;
@@ -65,6 +65,6 @@ impl Tool for SelfEditPermissions {
             }
             Wanted::Own(map) => (Value::Object(map), "the new permissions hold from your next step on".to_owned()),
         };
-        edit(scene, action, Edit::Permissions(wanted), done).await
+        edit(scene, action, SelfEdit::Permissions(wanted), done).await
     }
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::{LONGEST, edit};
 use crate::permissions::Action;
 use crate::tools::Scene;
-use crate::tools::outside::Edit;
+use crate::tools::outside::SelfEdit;
 use crate::tools::tool::{Outcome, Tool};
 
 pub struct SelfEditSystemPrompt;
@@ -38,6 +38,6 @@ impl Tool for SelfEditSystemPrompt {
 
     async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
         let done = format!("the system prompt is replaced; it now has {} bytes", params.new_prompt.len());
-        edit(scene, Action::SelfEditSystemPrompt.to_string(), Edit::SystemPrompt(params.new_prompt), done).await
+        edit(scene, Action::SelfEditSystemPrompt.to_string(), SelfEdit::SystemPrompt(params.new_prompt), done).await
     }
 }

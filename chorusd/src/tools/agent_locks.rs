@@ -8,9 +8,9 @@ use uuid::Uuid;
 
 /// A lock for each agent; those that nobody holds or waits for are forgotten.
 #[derive(Debug, Default)]
-pub struct Locks(Mutex<HashMap<Uuid, Weak<Lock<()>>>>);
+pub struct AgentLocks(Mutex<HashMap<Uuid, Weak<Lock<()>>>>);
 
-impl Locks {
+impl AgentLocks {
     /// Waits until nobody else has it.
     pub async fn of(&self, agent: Uuid) -> OwnedMutexGuard<()> {
         let lock = {
