@@ -340,6 +340,7 @@ impl Actor {
 
     fn run_tool(&mut self, of: (Uuid, u32), call: ToolCall, by: Requester, cancelled: bool) {
         let registry = self.registry.clone();
+        let redact = registry.directory.by_id(self.agent).is_none_or(|entry| entry.facts.redact);
         let scene = self.scene(of.0, by).filter(|_| !cancelled);
         let ended = async move {
             let outcome = match scene {
@@ -349,6 +350,7 @@ impl Actor {
                     .await
                     .unwrap_or_else(|e| Outcome::error(format!("the tool failed: {e}"))),
             };
+            let outcome = outcome.redacted(registry.models.redactor(), redact);
             let moment = call::moment(&registry);
             let failed = |failure| Event::TurnClosed { turn: of.0, moment, result: Err(failure) };
             match outcome {

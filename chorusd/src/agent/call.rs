@@ -13,6 +13,7 @@ use super::compaction::{Compaction, compaction};
 use super::effect::CallModel;
 use super::meter;
 use super::prompt::{Prompt, estimated, fits, prompt};
+use super::redacted::{Hearing, redacted};
 use super::registry::Registry;
 use super::turn::{Answer, Moment, Stopped};
 use super::voice::Voices;
@@ -64,15 +65,17 @@ async fn ask(
     let left_out = left_out + prompt.left_out;
     tracing::debug!(agent = %name, %turn, step, left_out, model = %target, "asking the model");
     let (at, estimated) = (registry.clock.now(), estimate::request(&prompt.request));
-    let hear = |piece| tell(registry, &name, turn, &voices, piece);
-    let answered = registry.models.call(&target, &prompt.request, &hear, cancel).await;
+    let redactor = facts.redact.then(|| registry.models.redactor());
+    let hearing = Hearing::new(redactor, |piece| tell(registry, &name, turn, &voices, piece));
+    let answered = registry.models.call(&target, &prompt.request, &|piece| hearing.hear(piece), cancel).await;
+    hearing.end(answered.is_err());
     let (kind, context) = (CallKind::Turn, Some(context));
     let caller = Caller { facts: &facts, context, turn_id: Some(turn), kind, target: &target, estimated, at };
     if let Some(row) = caller.ended(&answered) {
         registry.usage.note(row).await;
     }
-    Ok(Ended::Called(match answered {
-        Ok(reply) => Ok(answer(reply, registry.clock.now())),
+    Ok(Ended::Called(match redacted(answered, redactor) {
+        Ok((reply, kept)) => Ok(answer(reply, kept, registry.clock.now())),
         Err(error) => Err(Box::new(failed(error, &facts.name, registry.clock.now()))),
     }))
 }
@@ -122,7 +125,7 @@ fn tell(registry: &Registry, agent: &str, turn: Uuid, voices: &Voices, piece: Ou
     });
 }
 
-fn answer(reply: Reply, now: jiff::Timestamp) -> Answer {
+fn answer(reply: Reply, kept: Vec<ToolCall>, now: jiff::Timestamp) -> Answer {
     let note = match &reply.stop {
         Stop::MaxTokens => Some("the answer was cut: it had reached its greatest length".to_owned()),
         Stop::Refused => Some("the model refused to answer".to_owned()),
@@ -134,8 +137,8 @@ fn answer(reply: Reply, now: jiff::Timestamp) -> Answer {
     };
     let silent = reply.content.is_empty() && reply.tool_calls.is_empty() && reply.provider.is_none();
     let message = (!silent)
-        .then(|| said(reply.content.clone(), reply.tool_calls.clone(), reply.provider, reply.usage.clone(), now));
-    Answer { message: message.flatten(), text: reply.content, calls: reply.tool_calls, usage: reply.usage, note }
+        .then(|| said(reply.content.clone(), kept.clone(), reply.provider, reply.usage.clone(), now));
+    Answer { message: message.flatten(), text: reply.content, calls: reply.tool_calls, kept, usage: reply.usage, note }
 }
 
 /// A message of the assistant; `None` never happens: texts and raw JSON serialise.

@@ -351,7 +351,7 @@ impl State {
                 if let Some(note) = answer.note {
                     effects.push(Effect::SayAll(Said::Note(note)));
                 }
-                turn.calls.extend(answer.calls.iter().cloned());
+                turn.calls.extend(answer.kept);
                 match answer.message {
                     Some(message) if !answer.calls.is_empty() => {
                         turn.phase = Phase::Keeping(answer.calls);

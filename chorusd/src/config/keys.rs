@@ -86,6 +86,10 @@ pub const KEYS: &[Key] = &[
         c.defaults.daily_cost_limit = v.amount()?;
         Ok(())
     }),
+    key("defaults", "redact", |c, v| {
+        c.defaults.redact = v.boolean()?;
+        Ok(())
+    }),
     key("discovery", "local", |c, v| {
         c.discovery_local = v.boolean()?;
         Ok(())

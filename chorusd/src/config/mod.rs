@@ -71,6 +71,8 @@ pub struct Defaults {
     pub daily_token_limit: u64,
     /// US dollars of an agent a day; 0: no limit.
     pub daily_cost_limit: f64,
+    /// Whether secrets are taken out of what agents produce.
+    pub redact: bool,
 }
 
 impl Default for Config {
@@ -93,6 +95,7 @@ impl Default for Config {
                 compact_at_tokens: 15_000,
                 daily_token_limit: 0,
                 daily_cost_limit: 0.0,
+                redact: true,
             },
             providers: BTreeMap::new(),
             aliases: BTreeMap::new(),

@@ -10,6 +10,7 @@ pub mod models;
 pub mod permissions;
 mod rebuild;
 pub mod scan;
+mod secrets;
 pub mod select;
 pub mod send;
 pub mod session;

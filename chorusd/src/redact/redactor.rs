@@ -78,6 +78,12 @@ impl Redactor {
         }
     }
 
+    /// A line, which need not be text, without secrets.
+    #[must_use]
+    pub fn line<'a>(&self, line: &'a [u8]) -> Cow<'a, [u8]> {
+        self.bytes(line, false).0
+    }
+
     /// How many secrets are in `text`.
     #[must_use]
     pub fn count(&self, text: &str) -> u64 {
@@ -85,7 +91,7 @@ impl Redactor {
     }
 
     /// `all` without secrets, and how many there were. `cut`: its end is missing.
-    pub(crate) fn bytes<'a>(&self, all: &'a [u8], cut: bool) -> (Cow<'a, [u8]>, u64) {
+    pub(super) fn bytes<'a>(&self, all: &'a [u8], cut: bool) -> (Cow<'a, [u8]>, u64) {
         let needles = self.needles();
         let text = Bytes { all, whole: true };
         let (mut out, mut done, mut count) = (Vec::new(), 0, 0);

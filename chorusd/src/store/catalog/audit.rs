@@ -30,7 +30,9 @@ pub struct Audit {
 
 impl Catalog {
     /// Writes a decision down; it is on the disk when this returns.
+    /// Secrets stay out of it.
     pub fn audit(&self, row: Audit) -> impl Future<Output = Result<()>> + Send + use<> {
+        let row = self.clean(row);
         self.writer.submit(move |conn| {
             conn.prepare_cached(
                 "INSERT INTO audit_log (at, agent_id, agent_name, turn_id, action, decision, rule, user, old, new, hash)
@@ -50,5 +52,12 @@ impl Catalog {
             ])?;
             Ok(())
         })
+    }
+
+    fn clean(&self, row: Audit) -> Audit {
+        let Some(redactor) = self.redactor.get() else { return row };
+        let clean = |text: String| redactor.text(&text).into_owned();
+        let (old, new) = (row.old.map(clean), row.new.map(clean));
+        Audit { action: clean(row.action), rule: clean(row.rule), old, new, ..row }
     }
 }

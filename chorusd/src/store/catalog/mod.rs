@@ -11,6 +11,7 @@ mod summaries;
 mod usage;
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 pub use agents::AgentRow;
 pub use audit::Audit;
@@ -23,6 +24,7 @@ use super::OnFatal;
 use super::sqlite;
 use super::worker::Worker;
 use crate::failure::{Failure, Result};
+use crate::redact::Redactor;
 
 /// The catalog.
 #[derive(Debug)]
@@ -30,6 +32,7 @@ pub struct Catalog {
     writer: Worker,
     reader: Worker,
     path: PathBuf,
+    redactor: OnceLock<Arc<Redactor>>,
 }
 
 impl Catalog {
@@ -45,7 +48,13 @@ impl Catalog {
             writer: Worker::writer("catalog", conn, on_fatal.clone())?,
             reader: Worker::reader("catalog-read", reader)?,
             path: path.to_owned(),
+            redactor: OnceLock::new(),
         })
+    }
+
+    /// Keeps secrets out of the rows that say what was done.
+    pub fn redact(&self, redactor: Arc<Redactor>) {
+        let _ = self.redactor.set(redactor);
     }
 
     /// Acknowledges nothing more: `failure` is fatal.
