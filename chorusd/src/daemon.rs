@@ -25,11 +25,13 @@ use crate::config::agent::AgentConfig;
 use crate::config::{self, Config, DurabilityMode, Secret};
 use crate::failure::{Failure, Result};
 use crate::lifecycle::{
-    detach, fingerprint, home, leftover, lock::InstanceLock, log, passed::Passed, service, signals, signals::Stops, socket,
+    detach, fingerprint, home, leftover, lock::InstanceLock, log, passed::Passed, service, signals, signals::Stops,
+    socket,
 };
 use crate::llm::Models;
 use crate::memory;
 use crate::ops::agent::use_::CHOSEN;
+use crate::ops::settings::InForce;
 use crate::ops::{self, Ops};
 use crate::redact::Redactor;
 use crate::server::Server;
@@ -207,7 +209,9 @@ impl Daemon {
             tasks.clone(),
             heads,
         );
+        let in_force = InForce::load(&store, &config).await?;
         let ops = Arc::new(Ops {
+            in_force,
             store,
             registry,
             directory,
@@ -316,7 +320,7 @@ impl Daemon {
 /// Fills the directory from the catalog.
 async fn load_agents(ops: &Ops) -> Result<()> {
     for row in ops.store.catalog.agents(false).await? {
-        match AgentConfig::parse(&row.config, &ops.config) {
+        match AgentConfig::parse(&row.config, &ops.defaults()) {
             Ok(config) => {
                 let mut entry = ops::agent::entry(&ops.home, &row.dir, &config, row.stamp);
                 if config.name != row.name {

@@ -9,7 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::{
-    agent, chain, context, daemon, doctor, events, export, import, models, permissions, send, session, trash, usage,
+    agent, chain, context, daemon, doctor, events, export, import, models, permissions, send, session, settings, trash,
+    usage,
 };
 use chorus_proto::rpc::{Incoming, Progress, Request, RequestOut, VERSION};
 use chorus_proto::{ErrorKind, Event, Message, Method, NewMessage, RpcError, SessionHeader, frame};
@@ -66,6 +67,8 @@ fn methods() -> Vec<Entry> {
         entry::<import::Begin>(),
         entry::<import::Add>(),
         entry::<import::Commit>(),
+        entry::<settings::Show>(),
+        entry::<settings::Set>(),
         entry::<permissions::List>(),
         entry::<permissions::Show>(),
         entry::<permissions::Check>(),

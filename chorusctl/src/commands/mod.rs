@@ -19,6 +19,7 @@ pub mod models;
 pub mod permissions;
 pub mod send;
 pub mod session;
+pub mod settings;
 pub mod status;
 pub mod tour;
 pub mod transcript;
@@ -43,6 +44,8 @@ pub enum Command {
     Models(models::Args),
     /// See what agents may do, and ask what would be allowed
     Permissions(permissions::Args),
+    /// See the configuration in force, and set what agents have by default
+    Settings(settings::Args),
     /// Show what calls of models used
     Usage(usage::Args),
     /// Look at what was deleted, bring it back, or let it go
@@ -76,6 +79,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Failure> {
         Command::Session(args) => session::run(args, app),
         Command::Models(args) => models::run(args, app),
         Command::Permissions(args) => permissions::run(args, app),
+        Command::Settings(args) => settings::run(args, app),
         Command::Usage(args) => usage::run(args, app),
         Command::Trash(args) => trash::run(args, app),
         Command::Status(args) => status::run(args, app),

@@ -68,7 +68,7 @@ async fn ask(
     let redactor = facts.redact.then(|| registry.models.redactor());
     let hearing = Hearing::new(redactor, |piece| tell(registry, &name, turn, &voices, piece));
     let answered = registry.models.call(&target, &prompt.request, &|piece| hearing.hear(piece), cancel).await;
-    hearing.end(answered.is_err());
+    hearing.end();
     let (kind, context) = (CallKind::Turn, Some(context));
     let caller = Caller { facts: &facts, context, turn_id: Some(turn), kind, target: &target, estimated, at };
     if let Some(row) = caller.ended(&answered) {
@@ -136,8 +136,8 @@ fn answer(reply: Reply, kept: Vec<ToolCall>, now: jiff::Timestamp) -> Answer {
         Stop::End | Stop::Calls => None,
     };
     let silent = reply.content.is_empty() && reply.tool_calls.is_empty() && reply.provider.is_none();
-    let message = (!silent)
-        .then(|| said(reply.content.clone(), kept.clone(), reply.provider, reply.usage.clone(), now));
+    let message =
+        (!silent).then(|| said(reply.content.clone(), kept.clone(), reply.provider, reply.usage.clone(), now));
     Answer { message: message.flatten(), text: reply.content, calls: reply.tool_calls, kept, usage: reply.usage, note }
 }
 

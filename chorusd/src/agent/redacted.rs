@@ -45,13 +45,13 @@ impl<F: Fn(Output)> Hearing<F> {
         self.pass_on(piece);
     }
 
-    /// Passes on what was held back. `cut`: the answer is not whole.
-    pub fn end(&self, cut: bool) {
+    /// Passes on what was held back. An answer may be cut off anywhere, and must not end with a piece of a secret.
+    pub fn end(&self) {
         let Some(flows) = &self.flows else { return };
         let mut flows = flows.lock().unwrap_or_else(PoisonError::into_inner);
-        let thinking = flows.thinking.end(cut);
+        let thinking = flows.thinking.end(true);
         self.pass_on(Output::Thinking(thinking));
-        let text = flows.text.end(cut);
+        let text = flows.text.end(true);
         self.pass_on(Output::Text(text));
     }
 
@@ -95,4 +95,38 @@ pub fn text_of(reply: Reply, facts: &Facts, models: &Models) -> Reply {
         return reply;
     }
     Reply { content: models.redactor().cut_text(reply.content), ..reply }
+}
+
+#[cfg(test)]
+mod tests {
+    use chorus_proto::Usage;
+    use serde_json::value::RawValue;
+
+    use super::*;
+    use crate::config::Secret;
+    use crate::llm::Stop;
+
+    #[test]
+    fn what_runs_is_what_the_model_wrote_and_what_is_kept_is_not() {
+        let redactor = Arc::new(Redactor::new(|| [1; 32]));
+        redactor.learn(&Secret::new("own-key-0123456789".into()));
+        let written = r#"{"command":"curl -H 'x: own-key-0123456789'","n":1.50}"#;
+        let params = RawValue::from_string(written.into()).unwrap();
+        let tool_calls = vec![ToolCall { id: "c".into(), name: "bash".into(), params }];
+        let reply = Reply {
+            content: "with own-key-0123456789".into(),
+            tool_calls,
+            provider: None,
+            usage: Usage::default(),
+            cache_write_tokens: None,
+            stop: Stop::Calls,
+        };
+        let (reply, kept) = redacted(Ok(reply), Some(&redactor)).unwrap();
+        assert_eq!(reply.tool_calls[0].params.get(), written);
+        assert!(reply.content.starts_with("with [redacted:chorus-key:"), "{}", reply.content);
+        let kept = kept[0].params.get();
+        assert!(
+            kept.starts_with(r#"{"command":"curl -H 'x: [redacted:chorus-key:"#) && kept.ends_with(r#"'","n":1.50}"#)
+        );
+    }
 }

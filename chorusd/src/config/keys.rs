@@ -96,6 +96,18 @@ pub const KEYS: &[Key] = &[
     }),
 ];
 
+/// A key as it is written after its table.
+#[must_use]
+pub fn dotted(table: &str, name: &str) -> String {
+    if table.is_empty() { name.to_owned() } else { format!("{table}.{name}") }
+}
+
+/// A value that came as text, from the environment or a command.
+#[must_use]
+pub fn given(text: &str) -> Given {
+    Given::Text(text.to_owned())
+}
+
 /// Sets a duration that must not be nothing.
 ///
 /// # Errors

@@ -3,9 +3,11 @@
 pub mod agent;
 mod keys;
 mod load;
+mod origin;
 mod permissions;
 pub mod provider;
 mod secret;
+mod shown;
 mod tables;
 mod value;
 
@@ -13,6 +15,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 pub use load::load;
+pub use origin::{Origin, Origins, SETTABLE, settable};
 pub use provider::{Key, Kind, Limits, Price, Provider};
 pub use secret::Secret;
 
@@ -50,6 +53,8 @@ pub struct Config {
     pub discovery_local: bool,
     /// What agents may do, by name.
     pub profiles: Profiles,
+    /// Where values come from that are not the default.
+    pub origins: Origins,
 }
 
 /// `durability` as it is written.
@@ -102,6 +107,7 @@ impl Default for Config {
             prices: BTreeMap::new(),
             discovery_local: false,
             profiles: Profiles::default(),
+            origins: Origins::new(),
         }
     }
 }

@@ -185,7 +185,7 @@ impl Call<'_> {
     fn clean(&self, error: CallError) -> CallError {
         let message = self.key.as_ref().map(|key| key.scrub(&error.message));
         let message = message.as_deref().unwrap_or(&error.message);
-        CallError { message: self.redactor.text(message).into_owned(), ..error }
+        CallError { message: self.redactor.message(message), ..error }
     }
 
     /// The error that the caller gets.

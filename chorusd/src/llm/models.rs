@@ -42,7 +42,6 @@ pub struct Models {
     configured: BTreeMap<String, Provider>,
     aliases: BTreeMap<String, String>,
     prices: BTreeMap<String, Price>,
-    default_model: Option<String>,
     local: Vec<Local>,
     policy: Policy,
     chance: Chance,
@@ -74,7 +73,6 @@ impl Models {
             configured: config.providers.clone(),
             aliases: config.aliases.clone(),
             prices: config.prices.clone(),
-            default_model: config.default_model.clone(),
             local,
             policy: Policy::default(),
             chance: Arc::new(chance),
@@ -130,12 +128,6 @@ impl Models {
         let providers = self.names();
         let available = self.found.read().unwrap_or_else(PoisonError::into_inner);
         ask(&Known { aliases: &self.aliases, providers: &providers, available: &available })
-    }
-
-    /// The model of agents that name none.
-    #[must_use]
-    pub fn default_model(&self) -> Option<&str> {
-        self.default_model.as_deref()
     }
 
     /// Short names, each with its `provider/model`.

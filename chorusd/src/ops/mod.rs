@@ -14,6 +14,7 @@ mod secrets;
 pub mod select;
 pub mod send;
 pub mod session;
+pub mod settings;
 pub mod shown;
 pub mod status;
 pub mod trash;
@@ -48,7 +49,9 @@ pub struct Ops {
     pub models: Arc<Models>,
     pub usage: Arc<Usage>,
     pub clock: Clock,
+    /// As it was at the start; what `settings set` has changed since is in [`Ops::defaults`].
     pub config: Config,
+    pub in_force: settings::InForce,
     pub home: PathBuf,
     pub socket: PathBuf,
     pub started_at: Timestamp,
@@ -64,6 +67,14 @@ pub struct Ops {
     pub sessions_lock: Arc<RwLock<()>>,
     pub shown: shown::Shown,
     pub uploads: uploads::Uploads,
+}
+
+impl Ops {
+    /// The configuration in force, for what agents do not say themselves.
+    #[must_use]
+    pub fn defaults(&self) -> Arc<Config> {
+        self.in_force.now()
+    }
 }
 
 /// Runs `work` where it may block.

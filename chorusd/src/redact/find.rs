@@ -27,6 +27,8 @@ pub struct Needles {
     /// Beginnings of what is itself the secret, sorted.
     sorted: Vec<Vec<u8>>,
     longest: usize,
+    /// Bytes that one of these begins with.
+    first: [bool; 256],
     keys: Vec<String>,
     /// With the number of the key.
     forms: Vec<(Vec<u8>, usize)>,
@@ -85,7 +87,9 @@ impl Needles {
         sorted.sort_unstable();
         sorted.dedup();
         let longest = sorted.iter().map(Vec::len).max().unwrap_or(0);
-        Self { search, begins, sorted, longest, keys, forms }
+        let mut first = [false; 256];
+        sorted.iter().filter_map(|start| start.first()).for_each(|byte| first[usize::from(*byte)] = true);
+        Self { search, begins, sorted, longest, first, keys, forms }
     }
 
     /// The daemon's own keys.
@@ -150,6 +154,9 @@ impl Needles {
         let end = text.all.len();
         (done.max(end.saturating_sub(self.longest))..end).find(|at| {
             let tail = &text.all[*at..];
+            if !self.first[usize::from(tail[0])] {
+                return false;
+            }
             let near = self.sorted.partition_point(|start| start.as_slice() < tail);
             self.sorted.get(near).is_some_and(|start| start.starts_with(tail))
                 && (tail.len() >= LIKELY || text.begins(*at))

@@ -11,7 +11,8 @@ impl Redactor {
     #[must_use]
     pub fn json<'a>(&self, json: &'a str) -> (Cow<'a, str>, u64) {
         // What an escape may hide is seen only in what it stands for.
-        let hidden = ["\\u", "\\/"].iter().any(|escape| memchr::memmem::find(json.as_bytes(), escape.as_bytes()).is_some());
+        let hidden =
+            ["\\u", "\\/"].iter().any(|escape| memchr::memmem::find(json.as_bytes(), escape.as_bytes()).is_some());
         if !hidden && self.count(json) == 0 {
             return (Cow::Borrowed(json), 0);
         }

@@ -95,11 +95,7 @@ pub fn look(text: &Bytes<'_>, at: usize, shape: &Shape) -> Look {
             }
             let next = text.get(from + count);
             let fits = end >= from + count && next.is_none_or(|next| !token(next) || next == b'-');
-            if fits && random(&text.all[from..from + count]) {
-                secret(at..from + count, shape.kind)
-            } else {
-                Look::No
-            }
+            if fits && random(&text.all[from..from + count]) { secret(at..from + count, shape.kind) } else { Look::No }
         }
     }
 }
@@ -252,7 +248,9 @@ pub fn url_password(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
         return Look::No;
     }
     let from = at + 3;
-    let inside = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'/' | b'?' | b'#' | b'"' | b'\'' | b'<' | b'>' | b'`' | b'\\');
+    let inside = |byte: u8| {
+        byte.is_ascii_graphic() && !matches!(byte, b'/' | b'?' | b'#' | b'"' | b'\'' | b'<' | b'>' | b'`' | b'\\')
+    };
     let end = text.run(from, inside);
     if end - from > LONGEST_AUTHORITY {
         return Look::No;
@@ -264,7 +262,8 @@ pub fn url_password(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
     let Some(host) = memchr::memrchr(b'@', authority) else { return Look::No };
     let Some(colon) = memchr::memchr(b':', &authority[..host]) else { return Look::No };
     let password = &authority[colon + 1..host];
-    let hosted = authority.get(host + 1).is_some_and(|byte| alnum(*byte) || matches!(byte, b'[' | b'$' | b'{' | b'_' | b'%'));
+    let hosted =
+        authority.get(host + 1).is_some_and(|byte| alnum(*byte) || matches!(byte, b'[' | b'$' | b'{' | b'_' | b'%'));
     if !hosted || stands_for(password) {
         return Look::No;
     }
@@ -274,7 +273,17 @@ pub fn url_password(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
 /// Whether a password only says where one belongs.
 fn stands_for(password: &[u8]) -> bool {
     const WORDS: [&[u8]; 11] = [
-        b"password", b"passwd", b"pass", b"pwd", b"pw", b"secret", b"token", b"key", b"changeme", b"your_password", b"your-password",
+        b"password",
+        b"passwd",
+        b"pass",
+        b"pwd",
+        b"pw",
+        b"secret",
+        b"token",
+        b"key",
+        b"changeme",
+        b"your_password",
+        b"your-password",
     ];
     let first = password.first().copied().unwrap_or(b'*');
     matches!(first, b'$' | b'{' | b'[' | b'%' | b'*' | b'(')
@@ -309,7 +318,8 @@ pub fn basic_auth(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
         return Look::Open(from);
     }
     let value = &text.all[from..end];
-    let decoded = if value.len() >= 8 { STANDARD.decode(value).or_else(|_| STANDARD_NO_PAD.decode(value)).ok() } else { None };
+    let decoded =
+        if value.len() >= 8 { STANDARD.decode(value).or_else(|_| STANDARD_NO_PAD.decode(value)).ok() } else { None };
     let pair = decoded.filter(|pair| pair.iter().all(|byte| byte.is_ascii_graphic()));
     let pair = pair.and_then(|pair| pair.iter().position(|byte| *byte == b':').map(|colon| (colon, pair.len())));
     match pair {

@@ -78,6 +78,15 @@ impl Redactor {
         }
     }
 
+    /// A message to a person without secrets. Where it ends with `…` it was cut off there, maybe in the middle of one.
+    #[must_use]
+    pub fn message(&self, message: &str) -> String {
+        match message.strip_suffix('…') {
+            Some(cut) => self.cut_text(cut.to_owned()) + "…",
+            None => self.text(message).into_owned(),
+        }
+    }
+
     /// A line, which need not be text, without secrets.
     #[must_use]
     pub fn line<'a>(&self, line: &'a [u8]) -> Cow<'a, [u8]> {
@@ -118,7 +127,8 @@ impl Redactor {
     pub(super) fn mark(&self, needles: &Needles, found: &Found, bytes: &[u8], out: &mut Vec<u8>) {
         // All forms of one key have one fingerprint.
         let own = found.key.and_then(|key| needles.keys().get(key));
-        let print = Sha256::new().chain_update(*self.key).chain_update(own.map_or(bytes, |key| key.as_bytes())).finalize();
+        let print =
+            Sha256::new().chain_update(*self.key).chain_update(own.map_or(bytes, |key| key.as_bytes())).finalize();
         let _ = write!(out, "[redacted:{}:", found.kind);
         for byte in &print[..4] {
             let _ = write!(out, "{byte:02x}");

@@ -44,13 +44,17 @@ fn block(line_end: &str) -> String {
 /// Kinds, each with one of them.
 fn secrets() -> Vec<(&'static str, String)> {
     let a = |start: &str, count: usize| format!("{start}{}", made(ALNUM, count, start.len() as u64 + count as u64));
-    let discord = format!("{}.{}.{}", URL_SAFE_NO_PAD.encode("198622483471925248"), made(ALNUM, 6, 3), made(ALNUM, 38, 4));
+    let discord =
+        format!("{}.{}.{}", URL_SAFE_NO_PAD.encode("198622483471925248"), made(ALNUM, 6, 3), made(ALNUM, 38, 4));
     vec![
         ("aws-access-key", format!("AKIA{}", made(UPPER, 16, 1))),
         ("github-token", a("ghp_", 36)),
         ("github-token", format!("github_pat_{}_{}", made(ALNUM, 22, 5), made(ALNUM, 59, 6))),
         ("gitlab-token", a("glpat-", 20)),
-        ("slack-token", format!("xoxb-{}-{}-{}", made("123456789", 12, 7), made("123456789", 13, 8), made(ALNUM, 24, 9))),
+        (
+            "slack-token",
+            format!("xoxb-{}-{}-{}", made("123456789", 12, 7), made("123456789", 13, 8), made(ALNUM, 24, 9)),
+        ),
         ("stripe-key", a("sk_live_", 24)),
         ("openai-key", a("sk-proj-", 80)),
         ("anthropic-key", a("sk-ant-api03-", 95)),
@@ -72,9 +76,16 @@ fn secrets() -> Vec<(&'static str, String)> {
 fn each_kind_is_found_wherever_it_stands() {
     let redactor = redactor();
     for (kind, secret) in secrets() {
-        for (before, after) in
-            [("", ""), ("the key is ", "."), ("KEY=", "\n"), ("\"", "\""), ("'", "', "), ("\u{1b}[31m", "\u{1b}[0m"), ("é", "é"), ("a\\n", "")]
-        {
+        for (before, after) in [
+            ("", ""),
+            ("the key is ", "."),
+            ("KEY=", "\n"),
+            ("\"", "\""),
+            ("'", "', "),
+            ("\u{1b}[31m", "\u{1b}[0m"),
+            ("é", "é"),
+            ("a\\n", ""),
+        ] {
             let text = format!("{before}{secret}{after}");
             let clean = redactor.text(&text);
             assert!(clean.starts_with(&format!("{before}[redacted:{kind}:")), "{kind}: {text} became {clean}");
@@ -215,16 +226,23 @@ fn what_was_cut_off_ends_with_no_piece() {
         assert_eq!(redactor.text(&text), text, "a whole text says what it says");
     }
     assert_eq!(redactor.cut_text("a disk".into()), "a disk");
+    assert!(redactor.message(&format!("no: {token}…")).ends_with("]…"));
 }
 
 #[test]
 fn json_stays_json_and_digit_for_digit() {
     let redactor = redactor();
     let token = format!("ghp_{}", made(ALNUM, 36, 40));
-    let json = format!(r#"{{"n":1.50e400,"a":"\u00e9 {token}\n","b":["x\/y",{{"{token}":-0}}],"c":"g\u0068p_{}"}}"#, &token[4..]);
+    let json = format!(
+        r#"{{"n":1.50e400,"a":"\u00e9 {token}\n","b":["x\/y",{{"{token}":-0}}],"c":"g\u0068p_{}"}}"#,
+        &token[4..]
+    );
     let (clean, count) = redactor.json(&json);
     assert_eq!(count, 3, "{clean}");
-    assert!(clean.starts_with(r#"{"n":1.50e400,"a":"é [redacted:github-token:"#) && clean.contains(r#"["x\/y",{"[redacted"#));
+    assert!(
+        clean.starts_with(r#"{"n":1.50e400,"a":"é [redacted:github-token:"#)
+            && clean.contains(r#"["x\/y",{"[redacted"#)
+    );
     assert!(!clean.contains(&token[4..]));
     serde_json::from_str::<&RawValue>(&clean).unwrap();
     let plain = r#"{"a":"b\"c","n":0.10}"#;

@@ -47,7 +47,11 @@ fn an_import_belongs_to_its_connection_and_ends_with_it() {
         .call::<Add>(&AddParams { data: Some("{\"role\":\"user\",\"content\":\"x\"}".into()), ..add })
         .expect("added");
     client.call::<Commit>(&CommitParams { import, redact: false }).expect("imported");
-    assert_ne!(kind_of(client.call::<Commit>(&CommitParams { import, redact: false })), ErrorKind::Internal, "once is enough");
+    assert_ne!(
+        kind_of(client.call::<Commit>(&CommitParams { import, redact: false })),
+        ErrorKind::Internal,
+        "once is enough"
+    );
     let given_up = begin(&mut client);
     bytes(&mut client, given_up, "eyJyb2xlIjoi");
     drop(client);

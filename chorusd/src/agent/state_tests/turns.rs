@@ -37,8 +37,7 @@ fn said_in(turn: Uuid, step: u32, text: &str, calls: &[&str]) -> Event {
         ..NewMessage::text(Role::Assistant, text).complete(|| text.to_owned(), Timestamp::UNIX_EPOCH)
     };
     let message = Some(Stored::new(&message).unwrap());
-    let answer =
-        Answer { message, text: text.into(), kept: calls.clone(), calls, usage: Usage::default(), note: None };
+    let answer = Answer { message, text: text.into(), kept: calls.clone(), calls, usage: Usage::default(), note: None };
     Event::Called { of: (turn, step), moment: MOMENT, result: Box::new(Ok(answer)) }
 }
 
