@@ -84,7 +84,6 @@ fn what_cannot_be_set_is_refused_and_changes_nothing() {
         ("idle_timout", "5m", "did you mean `idle_timeout`?"),
         ("idle_timeout", "soon", "hint: "),
         ("permissions", "lokced", "did you mean `locked`?"),
-        ("default_model", "nobody/knows", "hint: "),
         ("max_frame", "1MiB", "set it in config.toml and restart"),
         ("colour", "red", "default_model, permissions, idle_timeout"),
     ] {
