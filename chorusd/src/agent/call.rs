@@ -28,7 +28,7 @@ use crate::usage::{CallKind, Caller};
 /// What a call came to.
 #[derive(Debug)]
 pub enum Ended {
-    Called(Result<Answer, Box<Stopped>>),
+    Called(Box<Result<Answer, Box<Stopped>>>),
     /// The window is to be compacted first; nobody was asked.
     Compacts(Box<Compaction>),
 }
@@ -37,7 +37,7 @@ pub enum Ended {
 pub async fn call(registry: &Arc<Registry>, call: CallModel, voices: Voices, cancel: CancellationToken) -> Ended {
     match ask(registry, call, voices, cancel).await {
         Ok(ended) => ended,
-        Err(stopped) => Ended::Called(Err(stopped)),
+        Err(stopped) => Ended::Called(Box::new(Err(stopped))),
     }
 }
 
@@ -74,10 +74,10 @@ async fn ask(
     if let Some(row) = caller.ended(&answered) {
         registry.usage.note(row).await;
     }
-    Ok(Ended::Called(match redacted(answered, redactor) {
+    Ok(Ended::Called(Box::new(match redacted(answered, redactor) {
         Ok((reply, kept)) => Ok(answer(reply, kept, registry.clock.now())),
         Err(error) => Err(Box::new(failed(error, &facts.name, registry.clock.now()))),
-    }))
+    })))
 }
 
 enum Prepared {

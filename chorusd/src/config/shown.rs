@@ -101,7 +101,7 @@ fn time(duration: Duration) -> Value {
 /// `16MiB`, or in bytes.
 fn size(bytes: usize) -> Value {
     let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    let unit = units.into_iter().find(|(size, _)| bytes >= *size && bytes % size == 0);
+    let unit = units.into_iter().find(|(size, _)| bytes >= *size && bytes.is_multiple_of(*size));
     unit.map_or_else(|| bytes.into(), |(size, name)| format!("{}{name}", bytes / size).into())
 }
 
