@@ -23,15 +23,18 @@ use crate::agent::summaries::Summaries;
 use crate::agent::{idle, rest};
 use crate::clock::Clock;
 use crate::config::agent::AgentConfig;
-use crate::config::{self, Config, DurabilityMode};
+use crate::config::{self, Config, DurabilityMode, Secret};
 use crate::failure::{Failure, Result};
 use crate::lifecycle::{
-    detach, home, leftover, lock::InstanceLock, log, passed::Passed, service, signals, signals::Stops, socket,
+    detach, fingerprint, home, leftover, lock::InstanceLock, log, passed::Passed, service, signals, signals::Stops,
+    socket,
 };
 use crate::llm::Models;
 use crate::memory;
 use crate::ops::agent::use_::CHOSEN;
+use crate::ops::settings::InForce;
 use crate::ops::{self, Ops};
+use crate::redact::Redactor;
 use crate::server::Server;
 use crate::store::{Store, damage};
 use crate::tasks::{self, Recovered};
@@ -40,6 +43,9 @@ use crate::usage::Usage;
 
 /// Contexts that are saved at once when the daemon stops.
 const SAVES: usize = 16;
+
+/// Where Discord's token is, unless the configuration names another place.
+const DISCORD_TOKEN: &str = "DISCORD_TOKEN";
 
 /// How long a stop waits for answers to be taken.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
@@ -59,10 +65,11 @@ pub fn run(places: &Places, detached: bool) -> Result<()> {
     let places = &Places { socket, ..places.clone() };
     home::prepare(&places.home)?;
     let _lock = InstanceLock::take(&places.home)?;
-    let log = log::start(&places.home, config.log_level, !detached)?;
+    let redactor = redactor(places, |name| std::env::var_os(name));
+    let log = log::start(&places.home, config.log_level, !detached, redactor.clone())?;
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
-        let daemon = Daemon::start(places, config, Clock::system(), &own_program()?).await?;
+        let daemon = Daemon::start(places, config, Clock::system(), (&own_program()?, redactor)).await?;
         let listener = match passed {
             Some(passed) => passed.listen(expected)?,
             None => socket::listen(&places.socket)?,
@@ -96,7 +103,7 @@ pub fn run_with(places: &Places, program: &Path, clock: Clock, stops: Stops, rea
     let _lock = InstanceLock::take(&places.home)?;
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
-        let daemon = Daemon::start(places, config, clock, program).await?;
+        let daemon = Daemon::start(places, config, clock, (program, redactor(places, |_| None))).await?;
         daemon.serve(socket::listen(&places.socket)?, stops, ready).await
     });
     runtime.shutdown_background();
@@ -111,14 +118,15 @@ pub fn rebuild(places: &Places) -> Result<DoctorResult> {
     let config = Config { resume_on_start: true, ..configure(places)? };
     home::prepare(&places.home)?;
     let _lock = InstanceLock::take(&places.home)?;
-    log::start(&places.home, config.log_level, false)?;
+    let redactor = redactor(places, |name| std::env::var_os(name));
+    log::start(&places.home, config.log_level, false, redactor.clone())?;
     let set_aside = damage::set_aside(&places.home, Clock::system().now())?;
     if let Some(aside) = &set_aside {
         tracing::warn!("the catalog is damaged; it was set aside as {}", aside.display());
     }
     let runtime = runtime()?;
     let mut found = runtime.block_on(async {
-        let ops = Daemon::start(places, config, Clock::system(), &own_program()?).await?.ops;
+        let ops = Daemon::start(places, config, Clock::system(), (&own_program()?, redactor)).await?.ops;
         let found = ops::doctor::doctor(&ops, DoctorParams { rebuild: true }).await;
         ops.store.close().await?;
         found
@@ -147,6 +155,16 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
         .map_err(|e| Failure::io("cannot start", &e))
 }
 
+/// What takes secrets out. It knows Discord's token, and learns the keys of providers as they are read.
+fn redactor(places: &Places, env: impl Fn(&str) -> Option<std::ffi::OsString>) -> Arc<Redactor> {
+    let home = places.home.clone();
+    let redactor = Redactor::new(move || fingerprint::key(&home));
+    if let Some(token) = env(DISCORD_TOKEN) {
+        redactor.learn(&Secret::new(token.to_string_lossy().into_owned()));
+    }
+    Arc::new(redactor)
+}
+
 struct Daemon {
     ops: Arc<Ops>,
     tasks: TaskTracker,
@@ -159,7 +177,12 @@ struct Daemon {
 
 impl Daemon {
     /// Opens the store and recovers what was live.
-    async fn start(places: &Places, config: Config, clock: Clock, program: &Path) -> Result<Self> {
+    async fn start(
+        places: &Places,
+        config: Config,
+        clock: Clock,
+        (program, redactor): (&Path, Arc<Redactor>),
+    ) -> Result<Self> {
         let started = Instant::now();
         let (fatal, why) = (CancellationToken::new(), Arc::new(OnceLock::new()));
         let on_fatal: crate::store::OnFatal = {
@@ -174,7 +197,8 @@ impl Daemon {
         let tasks = TaskTracker::new();
         let heads = store.journal.heads().await?;
         let (live, home) = (heads.len(), places.home.clone());
-        let models = Arc::new(Models::new(&config, &home, clock.clone()));
+        store.catalog.redact(redactor.clone());
+        let models = Arc::new(Models::new(&config, &home, clock.clone()).redacting(redactor));
         let usage = Arc::new(Usage::new(store.clone(), clock.clone(), TimeZone::system()));
         let places_of = (program, &*home);
         let world = World::new(store.clone(), models.clone(), clock.clone(), config.approval_timeout, places_of);
@@ -190,7 +214,9 @@ impl Daemon {
             tasks.clone(),
         );
         let registry = Registry::new(store.clone(), directory.clone(), home, summaries, world, tasks.clone(), heads);
+        let in_force = InForce::load(&store, &config).await?;
         let ops = Arc::new(Ops {
+            in_force,
             store,
             registry,
             directory,
@@ -333,7 +359,7 @@ fn out_of_reach(places: &Places, config: &Config) -> Vec<PathBuf> {
 /// Fills the directory from the catalog.
 async fn load_agents(ops: &Ops) -> Result<()> {
     for row in ops.store.catalog.agents(false).await? {
-        match AgentConfig::parse(&row.config, &ops.config) {
+        match AgentConfig::parse(&row.config, &ops.defaults()) {
             Ok(config) => {
                 let mut entry = ops::agent::entry(&ops.home, &row.dir, &config, row.stamp);
                 if config.name != row.name {

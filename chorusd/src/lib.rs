@@ -15,6 +15,7 @@ mod memory;
 pub mod message;
 pub mod ops;
 pub mod permissions;
+pub mod redact;
 pub mod sandbox;
 pub mod server;
 pub mod session;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::{
     agent, approvals, audit, chain, context, daemon, doctor, events, export, import, models, permissions, send,
-    session, tasks, trash, usage,
+    session, settings, tasks, trash, usage,
 };
 use chorus_proto::rpc::{Incoming, Progress, Request, RequestOut, VERSION};
 use chorus_proto::{ErrorKind, Event, Message, Method, NewMessage, RpcError, SessionHeader, frame};
@@ -67,6 +67,8 @@ fn methods() -> Vec<Entry> {
         entry::<import::Begin>(),
         entry::<import::Add>(),
         entry::<import::Commit>(),
+        entry::<settings::Show>(),
+        entry::<settings::Set>(),
         entry::<permissions::List>(),
         entry::<permissions::Show>(),
         entry::<permissions::Check>(),

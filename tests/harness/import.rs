@@ -30,5 +30,5 @@ pub fn import(
         let add = AddParams { import, data: Some(data.into()), data_base64: None };
         assert_eq!(client.call::<Add>(&add)?.received, sent);
     }
-    client.call::<Commit>(&CommitParams { import })
+    client.call::<Commit>(&CommitParams { import, redact: false })
 }

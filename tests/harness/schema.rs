@@ -3,7 +3,7 @@
 use chorus_proto::event::{Event, Lagged};
 use chorus_proto::methods::{
     agent, approvals, audit, chain, context, daemon, doctor, events, export, import, models, permissions, send,
-    session, tasks, trash, usage,
+    session, settings, tasks, trash, usage,
 };
 use chorus_proto::rpc::Progress;
 use chorus_proto::{Message, Method, PROTOCOL, RpcError, SessionHeader};
@@ -78,6 +78,8 @@ pub fn document() -> Value {
     all.add::<permissions::List>();
     all.add::<permissions::Show>();
     all.add::<permissions::Check>();
+    all.add::<settings::Show>();
+    all.add::<settings::Set>();
     all.add::<models::List>();
     all.add::<models::Validate>();
     all.add::<send::Send>();

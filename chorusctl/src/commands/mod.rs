@@ -21,6 +21,7 @@ pub mod models;
 pub mod permissions;
 pub mod send;
 pub mod session;
+pub mod settings;
 pub mod status;
 pub mod tasks;
 pub mod tour;
@@ -52,6 +53,8 @@ pub enum Command {
     Audit(audit::Args),
     /// See what agents run in the background, and end it
     Tasks(tasks::Args),
+    /// See the configuration in force, and set what agents have by default
+    Settings(settings::Args),
     /// Show what calls of models used
     Usage(usage::Args),
     /// Look at what was deleted, bring it back, or let it go
@@ -88,6 +91,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Failure> {
         Command::Approvals(args) => approvals::run(args, app),
         Command::Audit(args) => audit::run(args, app),
         Command::Tasks(args) => tasks::run(args, app),
+        Command::Settings(args) => settings::run(args, app),
         Command::Usage(args) => usage::run(args, app),
         Command::Trash(args) => trash::run(args, app),
         Command::Status(args) => status::run(args, app),

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::Facts;
+use super::redacted;
 use super::registry::Registry;
 use crate::estimate;
 use crate::llm::{Request, Stop};
@@ -66,6 +67,7 @@ pub async fn acknowledge(
         }
         None => TokenPair::default(),
     };
+    let called = called.map(|reply| redacted::text_of(reply, facts, &registry.models));
     let said = match called {
         Ok(reply) if reply.stop != Stop::Refused => acknowledged(&reply.content),
         Ok(_) => None,

@@ -326,7 +326,7 @@ impl Actor {
             let ended = call::call(&registry, asked, voices, cancel).await;
             let moment = call::moment(&registry);
             match ended {
-                call::Ended::Called(result) => Event::Called { of, moment, result: Box::new(result) },
+                call::Ended::Called(result) => Event::Called { of, moment, result },
                 call::Ended::Compacts(compaction) => Event::Compacted { of, moment, compaction },
             }
         });

@@ -11,7 +11,10 @@ pub struct Answer {
     /// As it goes into the record; `None` where it said nothing at all.
     pub message: Option<Stored>,
     pub text: String,
+    /// As they run.
     pub calls: Vec<ToolCall>,
+    /// The same as the record has them: without secrets.
+    pub kept: Vec<ToolCall>,
     pub usage: Usage,
     /// Why it said no more, where that is to be told.
     pub note: Option<String>,

@@ -100,6 +100,8 @@ impl Batch {
 
     async fn ended(self, call: ToolCall, told: oneshot::Receiver<Outcome>) -> Event {
         let outcome = told.await.unwrap_or_else(|_| Outcome::error("the tool failed: it ended in the middle"));
+        let redact = self.registry.directory.by_id(self.agent).is_none_or(|entry| entry.facts.redact);
+        let outcome = outcome.redacted(self.registry.models.redactor(), redact);
         let (of, moment) = (self.of, moment(&self.registry));
         let (text, is_error, stop) = match outcome {
             Outcome::Told { text, is_error } => (text, is_error, None),

@@ -14,6 +14,7 @@ use super::effect::CallModel;
 use super::memories;
 use super::meter;
 use super::prompt::{Prompt, estimated, fits, prompt};
+use super::redacted::{Hearing, redacted};
 use super::registry::Registry;
 use super::turn::{Answer, Moment, Stopped};
 use super::voice::Voices;
@@ -28,7 +29,7 @@ use crate::usage::{CallKind, Caller};
 /// What a call came to.
 #[derive(Debug)]
 pub enum Ended {
-    Called(Result<Answer, Box<Stopped>>),
+    Called(Box<Result<Answer, Box<Stopped>>>),
     /// The window is to be compacted first; nobody was asked.
     Compacts(Box<Compaction>),
 }
@@ -37,7 +38,7 @@ pub enum Ended {
 pub async fn call(registry: &Arc<Registry>, call: CallModel, voices: Voices, cancel: CancellationToken) -> Ended {
     match ask(registry, call, voices, cancel).await {
         Ok(ended) => ended,
-        Err(stopped) => Ended::Called(Err(stopped)),
+        Err(stopped) => Ended::Called(Box::new(Err(stopped))),
     }
 }
 
@@ -66,17 +67,19 @@ async fn ask(
     let left_out = left_out + prompt.left_out;
     tracing::debug!(agent = %name, %turn, step, left_out, model = %target, "asking the model");
     let (at, estimated) = (registry.clock.now(), estimate::request(&prompt.request));
-    let hear = |piece| tell(registry, &name, turn, &voices, piece);
-    let answered = registry.models.call(&target, &prompt.request, &hear, cancel).await;
+    let redactor = facts.redact.then(|| registry.models.redactor());
+    let hearing = Hearing::new(redactor, |piece| tell(registry, &name, turn, &voices, piece));
+    let answered = registry.models.call(&target, &prompt.request, &|piece| hearing.hear(piece), cancel).await;
+    hearing.end();
     let (kind, context) = (CallKind::Turn, Some(context));
     let caller = Caller { facts: &facts, context, turn_id: Some(turn), kind, target: &target, estimated, at };
     if let Some(row) = caller.ended(&answered) {
         registry.usage.note(row).await;
     }
-    Ok(Ended::Called(match answered {
-        Ok(reply) => Ok(answer(reply, registry.clock.now())),
+    Ok(Ended::Called(Box::new(match redacted(answered, redactor) {
+        Ok((reply, kept)) => Ok(answer(reply, kept, registry.clock.now())),
         Err(error) => Err(Box::new(failed(error, &facts.name, registry.clock.now()))),
-    }))
+    })))
 }
 
 enum Prepared {
@@ -129,7 +132,7 @@ fn tell(registry: &Registry, agent: &str, turn: Uuid, voices: &Voices, piece: Ou
     });
 }
 
-fn answer(reply: Reply, now: jiff::Timestamp) -> Answer {
+fn answer(reply: Reply, kept: Vec<ToolCall>, now: jiff::Timestamp) -> Answer {
     let note = match &reply.stop {
         Stop::MaxTokens => Some("the answer was cut: it had reached its greatest length".to_owned()),
         Stop::Refused => Some("the model refused to answer".to_owned()),
@@ -140,9 +143,9 @@ fn answer(reply: Reply, now: jiff::Timestamp) -> Answer {
         Stop::End | Stop::Calls => None,
     };
     let silent = reply.content.is_empty() && reply.tool_calls.is_empty() && reply.provider.is_none();
-    let message = (!silent)
-        .then(|| said(reply.content.clone(), reply.tool_calls.clone(), reply.provider, reply.usage.clone(), now));
-    Answer { message: message.flatten(), text: reply.content, calls: reply.tool_calls, usage: reply.usage, note }
+    let message =
+        (!silent).then(|| said(reply.content.clone(), kept.clone(), reply.provider, reply.usage.clone(), now));
+    Answer { message: message.flatten(), text: reply.content, calls: reply.tool_calls, kept, usage: reply.usage, note }
 }
 
 /// A message of the assistant; `None` never happens: texts and raw JSON serialise.

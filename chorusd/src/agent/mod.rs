@@ -27,6 +27,7 @@ mod notes;
 mod notice;
 pub mod prompt;
 mod queue;
+mod redacted;
 pub mod registry;
 pub mod rest;
 pub mod save;
@@ -71,6 +72,8 @@ pub struct Facts {
     pub limits: Limits,
     /// What it may do; without one that can be used, why: then it does nothing.
     pub profile: Result<Arc<Profile>, String>,
+    /// Whether secrets are taken out of what it produces.
+    pub redact: bool,
 }
 
 impl Facts {
@@ -95,6 +98,7 @@ impl Default for Facts {
             window: Budget { messages: 50, tokens: 15_000 },
             limits: Limits::default(),
             profile: Ok(Arc::default()),
+            redact: true,
         }
     }
 }

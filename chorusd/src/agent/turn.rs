@@ -341,7 +341,7 @@ impl State {
                 if let Some(note) = answer.note {
                     effects.push(Effect::SayAll(Said::Note(note)));
                 }
-                turn.calls.extend(answer.calls.iter().cloned());
+                turn.calls.extend(answer.kept);
                 turn.allowance.unheeded = turn.allowance.last_word().is_some();
                 match answer.message {
                     Some(message) if !answer.calls.is_empty() => {

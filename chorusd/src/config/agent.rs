@@ -40,10 +40,12 @@ pub struct AgentConfig {
     pub daily_token_limit: u64,
     /// US dollars a day; 0: no limit.
     pub daily_cost_limit: f64,
+    /// Whether secrets are taken out of what it produces.
+    pub redact: bool,
 }
 
 /// Keys that `agent config` sets; `name` is a rename and done elsewhere.
-pub const SETTABLE: [&str; 11] = [
+pub const SETTABLE: [&str; 12] = [
     "channel_id",
     "compact_at_tokens",
     "daily_cost_limit",
@@ -53,6 +55,7 @@ pub const SETTABLE: [&str; 11] = [
     "model",
     "permissions",
     "project",
+    "redact",
     "system_prompt",
     "window_messages",
 ];
@@ -108,6 +111,7 @@ impl AgentConfig {
                 .get("daily_cost_limit")
                 .and_then(Value::as_f64)
                 .unwrap_or(defaults.defaults.daily_cost_limit),
+            redact: map.get("redact").and_then(Value::as_bool).unwrap_or(defaults.defaults.redact),
             map,
         })
     }
@@ -150,6 +154,7 @@ fn check(key: &str, value: &Value) -> Result<(), String> {
         "permissions" => value.is_string() || value.is_object(),
         "window_messages" | "compact_at_tokens" | "daily_token_limit" => value.is_u64(),
         "daily_cost_limit" => value.as_f64().is_some_and(|limit| limit.is_finite() && limit >= 0.0),
+        "redact" => value.is_boolean(),
         "running_tasks" => value.is_array(),
         _ => true,
     };
@@ -187,6 +192,7 @@ pub fn normalise(key: &str, value: Value, profiles: &Profiles) -> Result<Value> 
                 .map(Value::Number)
                 .ok_or_else(|| Failure::invalid(format!("`{key}` must be a number of 0 or more")).hint(example(key)))?
         }
+        Value::String(text) if key == "redact" && matches!(&*text, "true" | "false") => Value::Bool(text == "true"),
         // A profile of its own, typed as JSON.
         Value::String(text) if key == "permissions" && text.trim_start().starts_with('{') => {
             serde_json::from_str(&text)
@@ -215,6 +221,7 @@ fn example(key: &str) -> String {
             "the name of a profile, such as standard (`chorusctl permissions list`), or a profile as JSON".into()
         }
         "window_messages" | "compact_at_tokens" => "a whole number, for example 50".into(),
+        "redact" => "true or false".into(),
         "daily_token_limit" => "a whole number, for example 2000000; 0 is no limit".into(),
         "daily_cost_limit" => "US dollars, for example 2.50; 0 is no limit".into(),
         "model" => "a text, for example anthropic/claude-sonnet-4-5".into(),

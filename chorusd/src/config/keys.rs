@@ -86,11 +86,27 @@ pub const KEYS: &[Key] = &[
         c.defaults.daily_cost_limit = v.amount()?;
         Ok(())
     }),
+    key("defaults", "redact", |c, v| {
+        c.defaults.redact = v.boolean()?;
+        Ok(())
+    }),
     key("discovery", "local", |c, v| {
         c.discovery_local = v.boolean()?;
         Ok(())
     }),
 ];
+
+/// A key as it is written after its table.
+#[must_use]
+pub fn dotted(table: &str, name: &str) -> String {
+    if table.is_empty() { name.to_owned() } else { format!("{table}.{name}") }
+}
+
+/// A value that came as text, from the environment or a command.
+#[must_use]
+pub fn given(text: &str) -> Given {
+    Given::Text(text.to_owned())
+}
 
 /// Sets a duration that must not be nothing.
 ///

@@ -7,10 +7,10 @@ use std::path::Path;
 use chorus_proto::ErrorKind;
 use toml::de::{DeTable, DeValue};
 
-use super::keys::KEYS;
+use super::keys::{KEYS, dotted};
 use super::tables::{self, GRANTS, Source, TABLES};
 use super::value::Given;
-use super::{Config, nearest};
+use super::{Config, Origin, nearest};
 use crate::failure::{Failure, Result};
 
 /// The configuration: defaults, then the file (it need not exist), then the environment (`CHORUS_` and the key in
@@ -36,6 +36,7 @@ pub fn load(path: &Path, env: impl Fn(&str) -> Option<OsString>) -> Result<Confi
             Failure::new(ErrorKind::InvalidConfig, format!("the environment variable {name} {e}"))
                 .hint("correct or unset it")
         })?;
+        config.origins.insert(dotted(key.table, key.name), Origin::Environment(name));
     }
     tables::usual(&mut config, &source);
     Ok(config)
@@ -56,6 +57,7 @@ fn from_toml(config: &mut Config, text: &str, path: &Path, source: &Source<'_>) 
             DeValue::Table(inner) if TABLES.contains(&name.get_ref().as_ref()) => {
                 tables::read(config, name.get_ref().as_ref(), inner, source)
                     .map_err(|(at, what, hint)| wrong(at, what, hint))?;
+                note(config, name.get_ref(), inner, path);
             }
             DeValue::Table(inner) if tables => {
                 pairs.extend(
@@ -73,12 +75,26 @@ fn from_toml(config: &mut Config, text: &str, path: &Path, source: &Source<'_>) 
         };
         (key.set)(config, &Given::from_toml(value.get_ref()))
             .map_err(|e| wrong(at, format!("`{}` {e}", dotted(table, given)), "correct the value".into()))?;
+        config.origins.insert(dotted(table, given), Origin::File(path.to_owned()));
     }
     Ok(())
 }
 
-fn dotted(table: &str, name: &str) -> String {
-    if table.is_empty() { name.to_owned() } else { format!("{table}.{name}") }
+/// Notes which keys of a table that the user names the file has.
+fn note(config: &mut Config, table: &str, content: &DeTable<'_>, path: &Path) {
+    for (label, value) in content {
+        let name = match table {
+            "prices" => format!("{:?}", label.get_ref()),
+            _ => label.get_ref().to_string(),
+        };
+        let keys: Vec<String> = match value.get_ref() {
+            DeValue::Table(inner) if table != "permissions" => {
+                inner.iter().map(|(key, _)| format!("{table}.{name}.{}", key.get_ref())).collect()
+            }
+            _ => vec![format!("{table}.{name}")],
+        };
+        config.origins.extend(keys.into_iter().map(|key| (key, Origin::File(path.to_owned()))));
+    }
 }
 
 /// What to do about an unknown key: the nearest one of its table, else of any.

@@ -4,9 +4,11 @@ pub mod agent;
 mod grants;
 mod keys;
 mod load;
+mod origin;
 mod permissions;
 pub mod provider;
 mod secret;
+mod shown;
 mod tables;
 mod value;
 
@@ -14,6 +16,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 pub use load::load;
+pub use origin::{Origin, Origins, SETTABLE, settable};
 pub use provider::{Key, Kind, Limits, Price, Provider};
 pub use secret::Secret;
 
@@ -53,6 +56,8 @@ pub struct Config {
     pub profiles: Profiles,
     /// Who may give them which of those.
     pub grants: Grants,
+    /// Where values come from that are not the default.
+    pub origins: Origins,
 }
 
 /// `durability` as it is written.
@@ -74,6 +79,8 @@ pub struct Defaults {
     pub daily_token_limit: u64,
     /// US dollars of an agent a day; 0: no limit.
     pub daily_cost_limit: f64,
+    /// Whether secrets are taken out of what agents produce.
+    pub redact: bool,
 }
 
 impl Default for Config {
@@ -96,6 +103,7 @@ impl Default for Config {
                 compact_at_tokens: 15_000,
                 daily_token_limit: 0,
                 daily_cost_limit: 0.0,
+                redact: true,
             },
             providers: BTreeMap::new(),
             aliases: BTreeMap::new(),
@@ -103,6 +111,7 @@ impl Default for Config {
             discovery_local: false,
             profiles: Profiles::default(),
             grants: Grants::default(),
+            origins: Origins::new(),
         }
     }
 }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::failure::{Failure, Result};
+use crate::redact::Redactor;
 
 /// A log file of this size becomes `chorusd.log.1`.
 const TURN_OVER: u64 = 8 << 20;
@@ -23,16 +24,17 @@ struct Inner {
     file: File,
     size: u64,
     echo: bool,
+    redactor: Arc<Redactor>,
 }
 
-/// Sets logging up for the process. `echo`: lines go to standard error, too.
+/// Sets logging up for the process; lines are without what `redactor` finds. `echo`: they go to standard error, too.
 ///
 /// # Errors
 /// A log file that cannot be opened.
-pub fn start(home: &Path, level: tracing::Level, echo: bool) -> Result<Log> {
+pub fn start(home: &Path, level: tracing::Level, echo: bool, redactor: Arc<Redactor>) -> Result<Log> {
     let path = home.join("log/chorusd.log");
     let (file, size) = open(&path).map_err(|e| Failure::io(format_args!("cannot open {}", path.display()), &e))?;
-    let log = Log(Arc::new(Mutex::new(Inner { path, file, size, echo })));
+    let log = Log(Arc::new(Mutex::new(Inner { path, file, size, echo, redactor })));
     // A second daemon in one process, as tests have it, keeps the first one's log.
     let _ = tracing_subscriber::fmt()
         .with_max_level(level)
@@ -67,15 +69,17 @@ pub struct Line<'a>(&'a Log);
 impl io::Write for Line<'_> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let mut inner = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let redactor = inner.redactor.clone();
+        let clean = redactor.line(line);
         if inner.echo {
-            let _ = io::Write::write_all(&mut io::stderr(), line);
+            let _ = io::Write::write_all(&mut io::stderr(), &clean);
         }
         if inner.size > TURN_OVER {
             let _ = std::fs::rename(&inner.path, inner.path.with_extension("log.1"));
             (inner.file, inner.size) = open(&inner.path)?;
         }
-        inner.file.write_all(line)?;
-        inner.size += line.len() as u64;
+        inner.file.write_all(&clean)?;
+        inner.size += clean.len() as u64;
         Ok(line.len())
     }
 

@@ -2,6 +2,7 @@
 //! leaving the terminal.
 
 pub mod detach;
+pub mod fingerprint;
 pub mod home;
 pub mod leftover;
 pub mod lock;

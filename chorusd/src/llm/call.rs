@@ -17,6 +17,7 @@ use super::sse::Cutter;
 use super::transport::{Answer, Transport, Watch};
 use crate::clock::Clock;
 use crate::config::{Provider, Secret};
+use crate::redact::Redactor;
 
 /// The longest event that is taken: a whole answer may come as one.
 const LONGEST_EVENT: usize = 16 << 20;
@@ -36,6 +37,7 @@ pub struct Call<'a> {
     pub policy: Policy,
     pub chance: &'a Chance,
     pub clock: &'a Clock,
+    pub redactor: &'a Redactor,
 }
 
 impl Call<'_> {
@@ -179,12 +181,11 @@ impl Call<'_> {
         }
     }
 
-    /// Without the key, which a server may have said back: for the caller, the log and who listens.
+    /// Without the key, which a server may have said back, and other secrets: for the caller, the log and who listens.
     fn clean(&self, error: CallError) -> CallError {
-        match &self.key {
-            Some(key) => CallError { message: key.scrub(&error.message), ..error },
-            None => error,
-        }
+        let message = self.key.as_ref().map(|key| key.scrub(&error.message));
+        let message = message.as_deref().unwrap_or(&error.message);
+        CallError { message: self.redactor.message(message), ..error }
     }
 
     /// The error that the caller gets.

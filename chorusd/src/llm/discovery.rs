@@ -109,7 +109,12 @@ async fn ask(models: &Models, provider: &Provider, before: &Available) -> Provid
     let about = ProviderModels { checked_at: Some(models.clock().now()), ..about(provider, before) };
     match list(models, provider, PATIENCE).await {
         Ok(models) => ProviderModels { found: Found::Ok, models, ..about },
-        Err(error) => ProviderModels { found: Found::Failed, problem: Some(error.message), hint: error.hint, ..about },
+        Err(error) => ProviderModels {
+            found: Found::Failed,
+            problem: Some(models.redactor().message(&error.message)),
+            hint: error.hint,
+            ..about
+        },
     }
 }
 

@@ -26,6 +26,7 @@ use super::transport::{self, ClientKind, Transport};
 use crate::clock::Clock;
 use crate::config::{Config, Kind, Price, Provider, Secret};
 use crate::failure::{Failure, Result};
+use crate::redact::{FingerprintKey, Redactor};
 
 /// The file in the home that keeps what discovery found.
 pub const FILE: &str = "available_models.json";
@@ -41,7 +42,6 @@ pub struct Models {
     configured: BTreeMap<String, Provider>,
     aliases: BTreeMap<String, String>,
     prices: BTreeMap<String, Price>,
-    default_model: Option<String>,
     local: Vec<Local>,
     policy: Policy,
     chance: Chance,
@@ -50,6 +50,7 @@ pub struct Models {
     found: RwLock<Available>,
     clients: Mutex<HashMap<ClientKind, Client>>,
     clock: Clock,
+    redactor: Arc<Redactor>,
     /// One discovery at a time.
     discovering: tokio::sync::Mutex<()>,
 }
@@ -72,7 +73,6 @@ impl Models {
             configured: config.providers.clone(),
             aliases: config.aliases.clone(),
             prices: config.prices.clone(),
-            default_model: config.default_model.clone(),
             local,
             policy: Policy::default(),
             chance: Arc::new(chance),
@@ -80,6 +80,7 @@ impl Models {
             found: RwLock::new(found),
             clients: Mutex::default(),
             clock,
+            redactor: Arc::new(Redactor::new(FingerprintKey::default)),
             discovering: tokio::sync::Mutex::default(),
         }
     }
@@ -88,6 +89,23 @@ impl Models {
     #[must_use]
     pub fn bent(self, local: Vec<Local>, policy: Policy, chance: Chance) -> Self {
         Self { local, policy, chance, ..self }
+    }
+
+    /// The same with what takes secrets out. It learns the keys that can be read now. Reads files: blocks.
+    #[must_use]
+    pub fn redacting(self, redactor: Arc<Redactor>) -> Self {
+        for provider in self.configured.values() {
+            if let Ok(Some(key)) = key::read(provider) {
+                redactor.learn(&key);
+            }
+        }
+        Self { redactor, ..self }
+    }
+
+    /// What takes secrets out: it knows every key that was read.
+    #[must_use]
+    pub fn redactor(&self) -> &Arc<Redactor> {
+        &self.redactor
     }
 
     /// The model that a name means: an alias, `provider/model`, or a model that one provider alone has.
@@ -110,12 +128,6 @@ impl Models {
         let providers = self.names();
         let available = self.found.read().unwrap_or_else(PoisonError::into_inner);
         ask(&Known { aliases: &self.aliases, providers: &providers, available: &available })
-    }
-
-    /// The model of agents that name none.
-    #[must_use]
-    pub fn default_model(&self) -> Option<&str> {
-        self.default_model.as_deref()
     }
 
     /// Short names, each with its `provider/model`.
@@ -182,6 +194,7 @@ impl Models {
             policy,
             chance: &self.chance,
             clock: &self.clock,
+            redactor: &self.redactor,
         };
         let mut reply = match call.run(providers::of(provider.kind), &cancel).await {
             Ok(reply) => reply,
@@ -313,6 +326,9 @@ impl Models {
             Ok((client, key))
         });
         let (client, key) = made.await.map_err(|e| CallError::new(Class::Network, e.to_string()))??;
+        if let Some(key) = &key {
+            self.redactor.learn(key);
+        }
         self.clients.lock().unwrap_or_else(PoisonError::into_inner).entry(kind).or_insert_with(|| client.clone());
         Ok((Transport::new(client, provider), key))
     }

@@ -3,12 +3,15 @@
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use chorus_proto::Message;
 use chorus_proto::methods::import::Skipped;
 use tokio::sync::mpsc;
 
+use super::secrets::Search;
 use crate::message::Totals;
+use crate::redact::Redactor;
 use crate::session::import::{About, Sink};
 use crate::session::slug;
 use crate::store::session_files::Body;
@@ -38,6 +41,10 @@ pub struct Collector {
     progress: Box<dyn FnMut(u64) + Send>,
     pub skipped: Vec<Skipped>,
     pub skipped_total: u64,
+    redactor: Arc<Redactor>,
+    redact: bool,
+    /// Secrets that were found.
+    pub secrets: u64,
 }
 
 struct Current {
@@ -48,8 +55,15 @@ struct Current {
 }
 
 impl Collector {
-    pub fn new(dir: PathBuf, done: mpsc::Sender<Imported>, progress: Box<dyn FnMut(u64) + Send>) -> Self {
-        Self { dir, current: None, done, progress, skipped: Vec::new(), skipped_total: 0 }
+    /// `redact`: secrets that `redactor` finds are replaced, not only counted.
+    pub fn new(
+        dir: PathBuf,
+        done: mpsc::Sender<Imported>,
+        progress: Box<dyn FnMut(u64) + Send>,
+        (redactor, redact): (Arc<Redactor>, bool),
+    ) -> Self {
+        let (skipped, skipped_total) = (Vec::new(), 0);
+        Self { dir, current: None, done, progress, skipped, skipped_total, redactor, redact, secrets: 0 }
     }
 }
 
@@ -62,6 +76,10 @@ impl Sink for Collector {
 
     fn message(&mut self, message: &Message, json: &[u8]) -> io::Result<()> {
         let Some(current) = &mut self.current else { return Err(io::Error::other("a message before its session")) };
+        let search = Search { redactor: &self.redactor, redact: self.redact };
+        let (clean, found) = search.message(message, std::str::from_utf8(json).unwrap_or_default());
+        self.secrets += found;
+        let (message, json) = clean.as_ref().map_or((message, json), |(message, json)| (message, json));
         current.body.add(json)?;
         current.totals.add(message.role, message.chars());
         current.digest.push(message);
@@ -71,9 +89,10 @@ impl Sink for Collector {
         Ok(())
     }
 
-    fn end(&mut self, about: About) -> io::Result<()> {
+    fn end(&mut self, mut about: About) -> io::Result<()> {
         let Some(Current { body, totals, digest, first }) = self.current.take() else { return Ok(()) };
         let Some((content_slug, first_at)) = first else { return Ok(()) };
+        self.secrets += Search { redactor: &self.redactor, redact: self.redact }.about(&mut about);
         let imported = Imported { about, body, totals, digest, content_slug, first_at };
         self.done.blocking_send(imported).map_err(|_| io::Error::other("the import was given up"))
     }

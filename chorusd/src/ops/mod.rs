@@ -13,9 +13,11 @@ pub mod outside;
 pub mod permissions;
 mod rebuild;
 pub mod scan;
+mod secrets;
 pub mod select;
 pub mod send;
 pub mod session;
+pub mod settings;
 pub mod shown;
 pub mod status;
 pub mod tasks;
@@ -51,7 +53,9 @@ pub struct Ops {
     pub models: Arc<Models>,
     pub usage: Arc<Usage>,
     pub clock: Clock,
+    /// As it was at the start; what `settings set` has changed since is in [`Ops::defaults`].
     pub config: Config,
+    pub in_force: settings::InForce,
     pub home: PathBuf,
     pub socket: PathBuf,
     pub started_at: Timestamp,
@@ -71,6 +75,14 @@ pub struct Ops {
     pub uploads: uploads::Uploads,
     /// What agents send each other.
     pub relay: Arc<outside::Relay>,
+}
+
+impl Ops {
+    /// The configuration in force, for what agents do not say themselves.
+    #[must_use]
+    pub fn defaults(&self) -> Arc<Config> {
+        self.in_force.now()
+    }
 }
 
 /// Runs `work` where it may block.

@@ -56,7 +56,7 @@ pub async fn rebuild(ops: &Ops) -> Result<Rebuilt> {
 /// The row of an agent; `None` where agent.json cannot be used and the last good one stays in force.
 async fn agent(ops: &Ops, entry: &Arc<Entry>) -> Result<Option<AgentRow>> {
     let path = entry.facts.dir.join(FILE);
-    let (defaults, facts) = (ops.config.clone(), entry.facts.clone());
+    let (defaults, facts) = (ops.defaults(), entry.facts.clone());
     let dir = facts.dir.strip_prefix(&ops.home).unwrap_or(&facts.dir).to_string_lossy().into_owned();
     blocking(move || {
         let Ok(text) = std::fs::read_to_string(&path) else { return Ok(None) };

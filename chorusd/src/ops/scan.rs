@@ -222,7 +222,7 @@ pub async fn agents(ops: &Ops) -> Result<()> {
 
 async fn take_up(ops: &Ops, name: &str, dir: &str) -> Result<()> {
     let path = ops.home.join(dir).join(FILE);
-    let defaults = ops.config.clone();
+    let defaults = ops.defaults();
     let read = blocking(move || {
         let text = std::fs::read_to_string(&path).map_err(|e| e.to_string());
         let stamp = std::fs::metadata(&path).map(|metadata| stamp(&metadata)).unwrap_or_default();

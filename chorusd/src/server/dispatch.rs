@@ -7,7 +7,7 @@ use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_METHOD
 use chorus_proto::methods::send::Said;
 use chorus_proto::methods::{
     Method, agent, approvals, audit, chain, context, daemon, doctor, events, export, import, models, permissions, send,
-    session, tasks, trash, usage,
+    session, settings, tasks, trash, usage,
 };
 use chorus_proto::rpc::{Progress, Request, VERSION};
 use chorus_proto::{ErrorKind, PROTOCOL, RpcError};
@@ -38,7 +38,7 @@ pub struct Caller {
 }
 
 /// Every method there is, for hints.
-const METHODS: [&str; 53] = [
+const METHODS: [&str; 55] = [
     chain::Resume::NAME,
     chain::Compact::NAME,
     context::Rewind::NAME,
@@ -80,6 +80,8 @@ const METHODS: [&str; 53] = [
     permissions::List::NAME,
     permissions::Show::NAME,
     permissions::Check::NAME,
+    settings::Show::NAME,
+    settings::Set::NAME,
     models::List::NAME,
     models::Validate::NAME,
     usage::Show::NAME,
@@ -131,6 +133,7 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
         permissions::Check::NAME => {
             answer.now::<permissions::Check, _, _>(params, |p| ops::permissions::check::check(o, p)).await
         }
+        settings::Show::NAME => answer.now::<settings::Show, _, _>(params, |p| ops::settings::show::show(o, p)).await,
         models::List::NAME => answer.now::<models::List, _, _>(params, |p| ops::models::list::list(o, p)).await,
         usage::Show::NAME => answer.now::<usage::Show, _, _>(params, |p| ops::usage::usage(o, p)).await,
         approvals::List::NAME => {
@@ -190,6 +193,13 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
             answer
                 .whole::<agent::Config, _, _>(params, |p| async move {
                     ops.store.judged(ops::agent::config::config(&ops, p).await)
+                })
+                .await
+        }
+        settings::Set::NAME => {
+            answer
+                .whole::<settings::Set, _, _>(params, |p| async move {
+                    ops.store.judged(ops::settings::set::set(&ops, p).await)
                 })
                 .await
         }

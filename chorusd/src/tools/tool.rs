@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use super::Scene;
 use crate::failure::Failure;
 use crate::llm::ToolSpec;
+use crate::redact::Redactor;
 
 /// What came of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +24,15 @@ pub enum Outcome {
 impl Outcome {
     pub fn done(text: impl Into<String>) -> Self {
         Self::Told { text: text.into(), is_error: false }
+    }
+
+    /// The same without secrets.
+    #[must_use]
+    pub fn redacted(self, redactor: &Redactor, redact: bool) -> Self {
+        match self {
+            Self::Told { text, is_error } if redact => Self::Told { text: redactor.cut_text(text), is_error },
+            other => other,
+        }
     }
 
     /// A failure that the model can do something about.

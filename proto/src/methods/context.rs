@@ -107,6 +107,9 @@ pub struct AppendParams {
     /// The same key again gives the first answer and adds nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// Replace secrets by what stands for them; else they are kept as they are, and counted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub redact: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,6 +119,9 @@ pub struct AppendResult {
     pub appended: u64,
     /// Messages in the context after it.
     pub messages: u64,
+    /// Secrets seen in what was given; null: nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secrets_found: Option<u64>,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

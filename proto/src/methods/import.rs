@@ -80,6 +80,9 @@ pub struct AddResult {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CommitParams {
     pub import: u64,
+    /// Replace secrets by what stands for them; else they are kept as they are, and counted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub redact: bool,
 }
 
 /// A line that could not be taken.

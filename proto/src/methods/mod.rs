@@ -20,6 +20,7 @@ pub mod models;
 pub mod permissions;
 pub mod send;
 pub mod session;
+pub mod settings;
 pub mod tasks;
 pub mod trash;
 pub mod usage;

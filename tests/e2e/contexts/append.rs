@@ -95,7 +95,7 @@ fn the_command_line_takes_a_text_standard_input_or_lines_of_json() {
     chorusctl(&home, ["context", "append", "--role", "assistant", "an answer"]).ok();
     let lines = "{\"role\":\"user\",\"content\":\"line one\"}\n\n{\"role\":\"assistant\",\"content\":\"line two\"}\n";
     let answer = chorusctl_with(&home, ["--json", "context", "append", "--jsonl"], lines.as_bytes()).json();
-    assert_eq!(answer, json!({"appended": 2, "messages": 5}));
+    assert_eq!(answer, json!({"appended": 2, "messages": 5, "secrets_found": 0}));
     let said = chorusctl_with(&home, ["context", "append", "--jsonl"], b"{\"content\":\"good\"}\n{\"content\":7}\n");
     assert!(said.failed(2).contains('2'), "it names the line: {}", said.stderr);
     let texts = client.texts("a");

@@ -28,7 +28,7 @@ fn a_chunk_may_end_inside_a_character() {
     // `{"role":"user","content":"é"}`, cut between the two bytes of the é.
     bytes(&mut client, import, "eyJyb2xlIjoidXNlciIsImNvbnRlbnQiOiLD");
     bytes(&mut client, import, "qSJ9Cg==");
-    let result = client.call::<Commit>(&CommitParams { import }).expect("imported");
+    let result = client.call::<Commit>(&CommitParams { import, redact: false }).expect("imported");
     assert_eq!((result.sessions.len(), result.skipped_total), (1, 0));
     assert_eq!(client.session("a", "latest").1[0].content, "\u{e9}");
 }
@@ -42,12 +42,16 @@ fn an_import_belongs_to_its_connection_and_ends_with_it() {
     let import = begin(&mut client);
     let add = AddParams { import, data: Some("{}".into()), data_base64: None };
     assert_ne!(kind_of(daemon.client().call::<Add>(&add)), ErrorKind::Internal);
-    assert_ne!(kind_of(daemon.client().call::<Commit>(&CommitParams { import })), ErrorKind::Internal);
+    assert_ne!(kind_of(daemon.client().call::<Commit>(&CommitParams { import, redact: false })), ErrorKind::Internal);
     client
         .call::<Add>(&AddParams { data: Some("{\"role\":\"user\",\"content\":\"x\"}".into()), ..add })
         .expect("added");
-    client.call::<Commit>(&CommitParams { import }).expect("imported");
-    assert_ne!(kind_of(client.call::<Commit>(&CommitParams { import })), ErrorKind::Internal, "once is enough");
+    client.call::<Commit>(&CommitParams { import, redact: false }).expect("imported");
+    assert_ne!(
+        kind_of(client.call::<Commit>(&CommitParams { import, redact: false })),
+        ErrorKind::Internal,
+        "once is enough"
+    );
     let given_up = begin(&mut client);
     bytes(&mut client, given_up, "eyJyb2xlIjoi");
     drop(client);
@@ -68,7 +72,7 @@ fn two_imports_at_once_do_not_mix() {
         }
     }
     for import in [one, two] {
-        client.call::<Commit>(&CommitParams { import }).expect("imported");
+        client.call::<Commit>(&CommitParams { import, redact: false }).expect("imported");
         let texts: Vec<_> = client.session("a", "latest").1.into_iter().map(|m| m.content).collect();
         assert_eq!(texts, (0..10).map(|n| format!("{import} {n}")).collect::<Vec<_>>());
     }
@@ -89,7 +93,7 @@ fn a_large_transcript_needs_little_memory() {
     for _ in 0..megabytes {
         client.call::<Add>(&AddParams { import, data: Some(line.clone()), data_base64: None }).expect("added");
     }
-    let result = client.call::<Commit>(&CommitParams { import }).expect("imported");
+    let result = client.call::<Commit>(&CommitParams { import, redact: false }).expect("imported");
     assert_eq!(result.sessions[0].header.message_count, megabytes);
     let growth = process::peak_rss(daemon.pid) - before;
     let allowed = (megabytes / 2).clamp(32, 200) * 1024 * 1024;

@@ -1,6 +1,7 @@
 //! `chorusctl agent show`.
 
 use chorus_proto::methods::agent::{Show, ShowParams, ShowResult};
+use serde_json::Value;
 
 use crate::app::App;
 use crate::commands::describe;
@@ -47,6 +48,13 @@ fn write(out: &mut Out, shown: &ShowResult) -> Result<(), Failure> {
     field(out, "sessions", &sessions)?;
     field(out, "directory", &agent.path)?;
     field(out, "id", &agent.id.to_string())?;
+    let silent = |key: &str| shown.config.get(key).is_none_or(Value::is_null);
+    if let Some(model) = agent.model.as_ref().filter(|_| silent("model")) {
+        field(out, "model", &format!("{model} (the default)"))?;
+    }
+    if silent("permissions") {
+        field(out, "permissions", &format!("{} (the default)", value_text(&agent.permissions)))?;
+    }
     let told = ["id", "name", "created_at"];
     for (key, value) in shown.config.iter().filter(|(key, value)| !told.contains(&key.as_str()) && !value.is_null()) {
         field(out, key, &value_text(value))?;
@@ -82,10 +90,10 @@ pub fn field(out: &mut Out, name: &str, value: &str) -> Result<(), Failure> {
 
 /// A setting without quotation marks; one that is not set says so.
 #[must_use]
-pub fn value_text(value: &serde_json::Value) -> String {
+pub fn value_text(value: &Value) -> String {
     match value {
-        serde_json::Value::Null => "(not set)".to_owned(),
-        serde_json::Value::String(text) => text.clone(),
+        Value::Null => "(not set)".to_owned(),
+        Value::String(text) => text.clone(),
         other => other.to_string(),
     }
 }

@@ -30,6 +30,9 @@ pub struct Args {
     /// Name this addition: the same key again adds nothing and gives the first answer
     #[arg(long)]
     key: Option<String>,
+    /// Replace secrets such as keys and tokens; else they are kept and counted
+    #[arg(long)]
+    redact: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
@@ -66,6 +69,8 @@ struct Params<'a> {
     messages: Vec<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    redact: bool,
 }
 
 /// Adds them.
@@ -77,7 +82,8 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         Some(text) => text,
         None => standard_input()?,
     };
-    let mut params = Params { agent: app.agent(), text: None, role: None, messages: Vec::new(), key: args.key };
+    let (agent, key, redact) = (app.agent(), args.key, args.redact);
+    let mut params = Params { agent, text: None, role: None, messages: Vec::new(), key, redact };
     if args.jsonl {
         params.messages = messages(&text)?;
     } else {
@@ -86,7 +92,15 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     }
     app.answer::<Append>(&params, |app, result| {
         let line = format!("appended {} ({} in the context)", count(result.appended, "message"), result.messages);
-        app.out.done(&line)
+        app.out.done(&line)?;
+        match result.secrets_found.filter(|found| *found > 0) {
+            Some(found) if redact => app.notes.line(&format!("{} replaced", count(found, "secret"))),
+            Some(found) => {
+                app.notes.hint(&format!("{} in it, kept as they came; --redact replaces them", count(found, "secret")));
+            }
+            None => {}
+        }
+        Ok(())
     })
 }
 

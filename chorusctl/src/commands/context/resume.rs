@@ -87,7 +87,7 @@ fn from_file(file: &str, app: &mut App) -> Result<String, Failure> {
     if let Some(known) = known(file, app) {
         return Ok(known);
     }
-    let imported: CommitResult = read(&import::import(app, file, ImportFormat::Auto)?)?;
+    let imported: CommitResult = read(&import::import(app, file, ImportFormat::Auto, false)?)?;
     match &imported.sessions[..] {
         [session] => {
             let line = format!("imported {}", describe::session(&app.out, session));

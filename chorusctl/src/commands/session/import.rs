@@ -35,6 +35,9 @@ pub struct Args {
     /// What wrote them: auto (look at the file), chorus, claude-code, codex, openai, markdown
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", hide_possible_values = true)]
     from: From,
+    /// Replace secrets such as keys and tokens; else they are kept and counted
+    #[arg(long)]
+    redact: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
@@ -76,9 +79,9 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     let mut first_failure = None;
     let mut results = Vec::new();
     for file in &args.files {
-        match import(app, file, args.from.into()) {
+        match import(app, file, args.from.into(), args.redact) {
             Ok(result) if several || app.out.format() != Format::Json => {
-                tell(app, file, &result, several)?;
+                tell(app, file, &result, (several, args.redact))?;
                 results.push((file, result));
             }
             Ok(result) => return app.out.json_line(&result),
@@ -100,7 +103,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
 ///
 /// # Errors
 /// A file that cannot be read, or what the daemon says.
-pub fn import(app: &mut App, file: &str, from: ImportFormat) -> Result<Box<RawValue>, Failure> {
+pub fn import(app: &mut App, file: &str, from: ImportFormat, redact: bool) -> Result<Box<RawValue>, Failure> {
     let (source, size) = open(file)?;
     let name = (file != "-").then(|| file.to_owned());
     let agent = app.agent();
@@ -116,7 +119,7 @@ pub fn import(app: &mut App, file: &str, from: ImportFormat) -> Result<Box<RawVa
         sent += length;
         progress.show(sent, size, "bytes");
     }
-    let commit = CommitParams { import };
+    let commit = CommitParams { import, redact };
     let result = app.client()?.call_raw(Commit::NAME, &commit, &mut |at| progress.show(at.done, at.total, &at.unit));
     progress.finish();
     Ok(result?)
@@ -136,7 +139,7 @@ fn open(file: &str) -> Result<(Box<dyn Read>, u64), Failure> {
     Ok((Box::new(opened), metadata.len()))
 }
 
-fn tell(app: &mut App, file: &str, result: &RawValue, several: bool) -> Result<(), Failure> {
+fn tell(app: &mut App, file: &str, result: &RawValue, (several, redacted): (bool, bool)) -> Result<(), Failure> {
     match app.out.format() {
         Format::Json => return Ok(()),
         Format::Jsonl => reply::lines(&mut app.out, result, "sessions")?,
@@ -151,7 +154,13 @@ fn tell(app: &mut App, file: &str, result: &RawValue, several: bool) -> Result<(
     }
     skipped(app, several.then_some(file), &result);
     if let Some(secrets) = result.secrets_found.filter(|found| *found > 0) {
-        app.notes.warning(&format!("{} found in what was imported", count(secrets, "secret")));
+        let secrets = count(secrets, "secret");
+        if redacted {
+            app.notes.line(&format!("{secrets} replaced"));
+        } else {
+            app.notes.warning(&format!("{secrets} found in what was imported"));
+            app.notes.hint("import with --redact replaces them; `chorusctl session purge` forgets what came in");
+        }
     }
     Ok(())
 }

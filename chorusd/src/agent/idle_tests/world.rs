@@ -183,7 +183,11 @@ impl World {
             Err(Failure::disk_full())
         } else {
             self.oracle.appended(mask(&append.messages), activity);
-            Ok(Journalled::Now(AppendResult { appended: append.messages.len() as u64, messages: 0 }))
+            Ok(Journalled::Now(AppendResult {
+                appended: append.messages.len() as u64,
+                messages: 0,
+                secrets_found: None,
+            }))
         };
         self.handle(Event::Appended(result));
         true

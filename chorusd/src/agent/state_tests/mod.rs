@@ -67,7 +67,7 @@ impl Bench {
     }
 
     fn durable(&mut self, messages: u64) -> Vec<Effect> {
-        self.handle(Event::Appended(Ok(Journalled::Now(AppendResult { appended: 1, messages }))))
+        self.handle(Event::Appended(Ok(Journalled::Now(AppendResult { appended: 1, messages, secrets_found: None }))))
     }
 
     fn fill(&mut self, texts: &[&str]) {
@@ -193,7 +193,7 @@ fn an_append_that_fails_leaves_nothing() {
 fn a_known_key_adds_nothing() {
     let mut bench = Bench::new();
     bench.append("again");
-    let answer = AppendResult { appended: 1, messages: 9 };
+    let answer = AppendResult { appended: 1, messages: 9, secrets_found: None };
     let effects = bench.handle(Event::Appended(Ok(Journalled::Before(answer.clone()))));
     assert!(matches!(reply(effects), Ok(Reply::Appended(given)) if given == answer));
     assert!(bench.state.is_empty());

@@ -38,7 +38,7 @@ pub(super) fn said_in(turn: Uuid, step: u32, text: &str, calls: &[&str]) -> Even
         ..NewMessage::text(Role::Assistant, text).complete(|| text.to_owned(), Timestamp::UNIX_EPOCH)
     };
     let message = Some(Stored::new(&message).unwrap());
-    let answer = Answer { message, text: text.into(), calls, usage: Usage::default(), note: None };
+    let answer = Answer { message, text: text.into(), kept: calls.clone(), calls, usage: Usage::default(), note: None };
     Event::Called { of: (turn, step), moment: MOMENT, result: Box::new(Ok(answer)) }
 }
 
@@ -65,7 +65,7 @@ pub(super) fn ended(step: u32, id: &str, is_error: bool, stop: Option<Failure>) 
 }
 
 pub(super) fn kept() -> Event {
-    Event::Appended(Ok(Journalled::Now(AppendResult { appended: 1, messages: 1 })))
+    Event::Appended(Ok(Journalled::Now(AppendResult { appended: 1, messages: 1, secrets_found: None })))
 }
 
 pub(super) fn closed(turn: Uuid) -> Event {
@@ -384,6 +384,7 @@ fn counts_that_no_provider_can_mean_are_added_all_the_same() {
             message: Some(stored(Role::Assistant, "look")),
             text: String::new(),
             calls: vec![call("a")],
+            kept: vec![call("a")],
             usage,
             note: None,
         };

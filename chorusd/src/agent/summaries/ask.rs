@@ -4,7 +4,7 @@ use chorus_proto::{NewMessage, Role};
 use uuid::Uuid;
 
 use super::{Source, Summaries};
-use crate::agent::Facts;
+use crate::agent::{Facts, redacted};
 use crate::estimate;
 use crate::llm::{CallError, Class, Request, Stop, Target};
 use crate::message::{Stored, Totals};
@@ -114,6 +114,7 @@ impl Ask<'_> {
         if let Some(row) = caller.ended(&called) {
             self.all.usage.note(row).await;
         }
+        let called = called.map(|reply| redacted::text_of(reply, self.facts, &self.all.models));
         match called {
             Ok(reply) => {
                 let read = match reply.stop {

@@ -45,7 +45,7 @@ pub async fn config(ops: &Ops, params: ConfigParams) -> Result<ConfigResult> {
 pub async fn in_force(ops: &Ops, agent: &Entry) -> Result<(AgentConfig, u64)> {
     let row = ops.store.catalog.agents_by_id(vec![agent.facts.id]).await?.pop();
     let row = row.ok_or_else(|| Failure::internal(format!("the agent {} has no row", agent.facts.name)))?;
-    let config = AgentConfig::parse(&row.config, &ops.config)
+    let config = AgentConfig::parse(&row.config, &ops.defaults())
         .map_err(|e| Failure::internal(format!("agent.json of {} {e}", agent.facts.name)))?;
     Ok((config, row.sessions))
 }
@@ -155,7 +155,7 @@ async fn draft(ops: &Ops, agent: &Entry, key: &str, value: Value) -> Result<Draf
     if let Some(problem) = agent.problem.as_ref().filter(|problem| problem.contains("last good")) {
         return Err(Failure::new(ErrorKind::InvalidConfig, problem.clone()).hint("mend agent.json by hand first"));
     }
-    let (path, defaults, key) = (agent.facts.dir.join(FILE), ops.config.clone(), key.to_owned());
+    let (path, defaults, key) = (agent.facts.dir.join(FILE), ops.defaults(), key.to_owned());
     blocking(move || {
         let before =
             Before::of(path.clone()).map_err(|e| Failure::io(format_args!("cannot read {}", path.display()), &e))?;

@@ -112,7 +112,7 @@ fn overrides(params: &InitParams, profiles: &Profiles) -> Result<Map<String, Val
 /// Builds the directory aside and moves it into place whole.
 async fn create(ops: &Ops, target: PathBuf, name: &str, overrides: Map<String, Value>) -> Result<Made> {
     let home = ops.home.clone();
-    let defaults = ops.config.clone();
+    let defaults = ops.defaults();
     let name = name.to_owned();
     let now = ops.clock.now().to_string();
     blocking(move || {
@@ -144,7 +144,7 @@ async fn create(ops: &Ops, target: PathBuf, name: &str, overrides: Map<String, V
 
 /// Takes up a directory that `destroy --keep-files` left, or that a rebuilt home has.
 async fn revive(ops: &Ops, target: PathBuf, name: &str, overrides: Map<String, Value>) -> Result<Made> {
-    let defaults = ops.config.clone();
+    let defaults = ops.defaults();
     let name = name.to_owned();
     blocking(move || {
         let path = target.join(FILE);

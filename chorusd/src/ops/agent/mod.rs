@@ -40,6 +40,7 @@ pub fn entry(home: &Path, dir: &str, config: &AgentConfig, stamp: String) -> Ent
                 tokens: config.compact_at_tokens,
             },
             profile: config.profile.clone(),
+            redact: config.redact,
             limits: Limits { daily_tokens: config.daily_token_limit, daily_cost: config.daily_cost_limit },
         }),
         permissions: config.permissions.clone(),

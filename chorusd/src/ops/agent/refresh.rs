@@ -60,7 +60,7 @@ pub async fn refresh_all(ops: &Ops, entries: Vec<Arc<Entry>>) -> Result<Vec<Arc<
 
 async fn reread(ops: &Ops, entry: Arc<Entry>, stamp: String) -> Result<Arc<Entry>> {
     let path = entry.facts.dir.join(FILE);
-    let defaults = ops.config.clone();
+    let defaults = ops.defaults();
     let id = entry.facts.id;
     // Where nothing better was there before, an agent without usable permissions is taken as it is.
     let lenient = entry.facts.profile.is_err();

@@ -9,6 +9,7 @@ use crate::agent::context::Room;
 use crate::agent::event::{Reply, Verb};
 use crate::failure::{Failure, Result};
 use crate::message::Stored;
+use crate::ops::secrets::Search;
 use crate::ops::{Ops, select};
 
 /// Longest key.
@@ -25,13 +26,31 @@ pub async fn append(ops: &Ops, params: AppendParams) -> Result<AppendResult> {
     let now = ops.clock.now();
     let new_id = || Uuid::now_v7().to_string();
     let messages: Vec<_> = given.into_iter().map(|message| message.complete(new_id, now)).collect();
-    let messages = Stored::all(&messages).map_err(|e| Failure::invalid(format!("a message cannot be kept: {e}")))?;
+    let unfit = |e| Failure::invalid(format!("a message cannot be kept: {e}"));
+    let mut messages = Stored::all(&messages).map_err(unfit)?;
+    let secrets = search(ops, &mut messages, params.redact).map_err(unfit)?;
     messages.iter().try_for_each(|message| check_length(message, ops.config.max_frame))?;
     let verb = Verb::Append { messages, key: params.key };
     match ops.registry.ask(agent.facts.id, verb).await?.reply {
-        Reply::Appended(answer) => Ok(answer),
+        Reply::Appended(answer) => Ok(AppendResult { secrets_found: Some(secrets), ..answer }),
         _ => Err(wrong_reply()),
     }
+}
+
+/// How many secrets are in `messages`; with `redact` they are not any more.
+fn search(ops: &Ops, messages: &mut [Stored], redact: bool) -> serde_json::Result<u64> {
+    let search = Search { redactor: ops.models.redactor(), redact };
+    let mut found = 0;
+    for stored in messages {
+        let json = std::str::from_utf8(stored.json()).unwrap_or_default();
+        let count = search.count(json);
+        found += count;
+        if redact && count > 0 {
+            let clean = search.message(&stored.to_message()?, json).0;
+            *stored = clean.map_or_else(|| Ok(stored.clone()), |(_, bytes)| Stored::parse(bytes.into()))?;
+        }
+    }
+    Ok(found)
 }
 
 /// Whether this may be a key.

@@ -80,14 +80,17 @@ fn age(at: Option<Timestamp>, now: Timestamp) -> String {
 
 fn default_model(ops: &Ops) -> Check {
     const NAME: &str = "default model";
-    let Some(name) = ops.models.default_model() else {
-        let hint = "default_model in config.toml chooses one";
+    let defaults = ops.defaults();
+    let Some(name) = defaults.default_model.as_deref() else {
+        let hint = "`chorusctl settings set default_model MODEL` chooses one";
         return check_with(NAME, Verdict::Info, "none: an agent that names none cannot answer", hint);
     };
     match ops.models.resolve(name) {
         Ok(target) => check(NAME, Verdict::Ok, target.to_string()),
         Err(failure) => {
-            let hint = failure.hint.unwrap_or_else(|| "default_model in config.toml chooses another".to_owned());
+            let hint = failure
+                .hint
+                .unwrap_or_else(|| "`chorusctl settings set default_model MODEL` chooses another".to_owned());
             check_with(NAME, Verdict::Fail, format!("{name}: {}", failure.message), hint)
         }
     }
@@ -95,7 +98,8 @@ fn default_model(ops: &Ops) -> Check {
 
 /// Agents that name a model that there is not.
 fn of_agents(ops: &Ops) -> Option<Check> {
-    let default = ops.models.default_model();
+    let defaults = ops.defaults();
+    let default = defaults.default_model.as_deref();
     let wrong = |model: &&str| Some(*model) != default && ops.models.resolve(model).is_err();
     let mut without: Vec<String> = ops
         .directory

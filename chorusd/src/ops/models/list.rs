@@ -10,5 +10,5 @@ use crate::ops::Ops;
 /// # Errors
 /// None.
 pub async fn list(ops: &Ops, _: ModelsParams) -> Result<ModelsResult> {
-    Ok(super::shown(&ops.models, ops.models.available()))
+    Ok(super::shown(ops, ops.models.available()))
 }

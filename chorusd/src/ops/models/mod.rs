@@ -6,11 +6,13 @@ pub mod validate;
 use chorus_proto::methods::models::{Discovery, Model, ModelProvider, ModelsResult};
 
 use crate::llm::{Available, Found, ModelInfo, Models, ProviderModels, Target};
+use crate::ops::Ops;
 
 /// What was found, as the wire shows it.
-fn shown(models: &Models, available: Available) -> ModelsResult {
+fn shown(ops: &Ops, available: Available) -> ModelsResult {
+    let models = &ops.models;
     ModelsResult {
-        default_model: models.default_model().map(str::to_owned),
+        default_model: ops.defaults().default_model.clone(),
         aliases: models.aliases().clone(),
         providers: available.providers.into_iter().map(|found| provider(models, found)).collect(),
     }

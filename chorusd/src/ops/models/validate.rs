@@ -11,5 +11,5 @@ use crate::ops::Ops;
 /// None.
 pub async fn validate(ops: &Ops, _: ModelsParams) -> Result<ModelsResult> {
     let found = ops.models.discover().await;
-    Ok(super::shown(&ops.models, found))
+    Ok(super::shown(ops, found))
 }

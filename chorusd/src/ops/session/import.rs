@@ -73,13 +73,14 @@ pub async fn commit(
     let name = facts(ops, agent)?.name.clone();
     let (done, mut complete) = mpsc::channel(2);
     let (dir, now) = (ops.home.join("db"), ops.clock.now());
+    let secrets = (ops.models.redactor().clone(), params.redact);
     let reading = tokio::task::spawn_blocking(move || {
-        let mut collector = Collector::new(dir, done, Box::new(move |read| progress(read, received)));
+        let mut collector = Collector::new(dir, done, Box::new(move |read| progress(read, received)), secrets);
         spool.rewind().map_err(import::ImportError::Io)?;
         let mut source = BufReader::with_capacity(1 << 20, spool);
         let mut new_id = || Uuid::now_v7().to_string();
         import::import(&mut source, format, now, &mut new_id, &mut collector)?;
-        Ok::<_, import::ImportError>((collector.skipped, collector.skipped_total))
+        Ok::<_, import::ImportError>((collector.skipped, collector.skipped_total, collector.secrets))
     });
     let mut sessions = Vec::new();
     let mut failed = None;
@@ -104,7 +105,7 @@ pub async fn commit(
             undo(ops, sessions).await;
             Err(unreadable(&file, &error))
         }
-        (None, Ok((skipped, skipped_total))) => {
+        (None, Ok((skipped, skipped_total, secrets))) => {
             // A rename may have moved those that came before it.
             let _stays = ops.sessions_lock.read().await;
             for session in &mut sessions {
@@ -113,7 +114,7 @@ pub async fn commit(
                 }
             }
             tracing::info!(agent = %name, sessions = sessions.len(), skipped_total, "imported");
-            Ok(CommitResult { sessions, skipped, skipped_total, secrets_found: None })
+            Ok(CommitResult { sessions, skipped, skipped_total, secrets_found: Some(secrets) })
         }
     }
 }

@@ -41,7 +41,7 @@ async fn agent(ops: &Ops, entry: &Trashed, note: &Note) -> Result<Agent> {
         return Err(taken(format!("there is an agent {name} already"))
             .hint(format!("rename that one first: chorusctl agent config {name} name NEW")));
     }
-    let (file, defaults) = (entry.content().join(FILE), ops.config.clone());
+    let (file, defaults) = (entry.content().join(FILE), ops.defaults());
     let (config, stamp) = blocking(move || {
         let unusable = |why: String| {
             Failure::new(ErrorKind::InvalidConfig, format!("agent.json in the trash cannot be used: {why}"))

@@ -64,7 +64,9 @@ const COLUMNS: &str = "id, at, agent_id, agent_name, turn_id, action, decision, 
 
 impl Catalog {
     /// Writes a decision down; it is on the disk when this returns.
+    /// Secrets stay out of it.
     pub fn audit(&self, row: Audit) -> impl Future<Output = Result<()>> + Send + use<> {
+        let row = self.clean(row);
         let hear = self.hear_audit.clone();
         let done = self.writer.submit_telling(move |conn| append(conn, &row), move |head| hear.tell(*head));
         async move { done.await.map(drop) }
@@ -132,6 +134,13 @@ impl Catalog {
                     .is_some())
             })
             .await
+    }
+
+    fn clean(&self, row: Audit) -> Audit {
+        let Some(redactor) = self.redactor.get() else { return row };
+        let clean = |text: String| redactor.text(&text).into_owned();
+        let (old, new) = (row.old.map(clean), row.new.map(clean));
+        Audit { action: clean(row.action), rule: clean(row.rule), old, new, ..row }
     }
 }
 

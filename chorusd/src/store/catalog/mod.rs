@@ -15,6 +15,7 @@ mod tasks;
 mod usage;
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 pub use agents::AgentRow;
 pub use approvals::{ApprovalRow, Decided};
@@ -32,6 +33,7 @@ use super::OnFatal;
 use super::sqlite;
 use super::worker::Worker;
 use crate::failure::{Failure, Result};
+use crate::redact::Redactor;
 
 /// The catalog.
 #[derive(Debug)]
@@ -40,6 +42,7 @@ pub struct Catalog {
     reader: Worker,
     path: PathBuf,
     hear_audit: audit_chain::HearAudit,
+    redactor: OnceLock<Arc<Redactor>>,
 }
 
 impl Catalog {
@@ -56,12 +59,18 @@ impl Catalog {
             reader: Worker::reader("catalog-read", reader)?,
             path: path.to_owned(),
             hear_audit: audit_chain::HearAudit::default(),
+            redactor: OnceLock::new(),
         })
     }
 
     /// Has `hear` told of every row of the audit log that is on the disk, in their order.
     pub(super) fn hear_audits(&self, hear: impl Fn(AuditHead) + Send + Sync + 'static) {
         self.hear_audit.set(hear);
+    }
+
+    /// Keeps secrets out of the rows that say what was done.
+    pub fn redact(&self, redactor: Arc<Redactor>) {
+        let _ = self.redactor.set(redactor);
     }
 
     /// Acknowledges nothing more: `failure` is fatal.

@@ -431,7 +431,7 @@ fn append_in(conn: &Connection, append: &Append) -> Result<(Appended, Option<Arc
     }
     let totals = Totals::of(&append.messages);
     let messages = head::add(conn, append.context, totals, append.at, append.deadline, chain.newest())?;
-    let answer = AppendResult { appended: totals.messages, messages };
+    let answer = AppendResult { appended: totals.messages, messages, secrets_found: None };
     if let Some(mark) = &append.mark {
         turn::note(conn, append.agent, append.context, mark, append.at)?;
     }
@@ -454,7 +454,7 @@ fn known_answer(conn: &Connection, agent: Uuid, key: &str) -> Result<Option<Appe
     Ok(conn
         .prepare_cached("SELECT appended, messages FROM append_keys WHERE agent_id = ?1 AND key = ?2")?
         .query_row(params![agent.as_bytes(), key], |row| {
-            Ok(AppendResult { appended: row.get(0)?, messages: row.get(1)? })
+            Ok(AppendResult { appended: row.get(0)?, messages: row.get(1)?, secrets_found: None })
         })
         .optional()?)
 }

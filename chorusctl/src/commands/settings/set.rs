@@ -1,0 +1,43 @@
+//! `chorusctl settings set`.
+
+use chorus_proto::methods::settings::{Set, SetParams};
+
+use crate::app::App;
+use crate::commands::agent::show::value_text;
+use crate::error::Failure;
+use crate::ui::{Style, safe};
+
+/// Set default_model, permissions or idle_timeout, at once and for good
+///
+/// It holds for every agent that says nothing itself, and goes before config.toml; a variable of the environment goes before it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  chorusctl settings set default_model anthropic/claude-sonnet-4-5\n  \
+                        chorusctl settings set idle_timeout 1h\n  \
+                        chorusctl settings set idle_timeout ''        take it back")]
+pub struct Args {
+    /// What to set: default_model, permissions or idle_timeout
+    key: String,
+    /// Its value; an empty one takes the setting back
+    value: String,
+}
+
+/// Sets it.
+///
+/// # Errors
+/// Why not.
+pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    let params = SetParams { key: args.key, value: args.value.into() };
+    app.answer::<Set>(&params, |app, done| {
+        let value = if done.setting.value.is_null() { "nothing".to_owned() } else { value_text(&done.setting.value) };
+        let key = safe::one_line(&done.setting.key);
+        let key = app.out.paint(Style::Strong, &key);
+        let line = format!("{key}: {} ({})", safe::one_line(&value), done.setting.from.as_str());
+        app.out.done(&line)?;
+        if let Some(variable) = &done.overridden_by {
+            let variable = safe::one_line(variable);
+            app.notes
+                .warning(&format!("it is kept, but {variable} is set where chorusd was started, and goes before it"));
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,46 @@
+//! `chorusctl settings show`.
+
+use chorus_proto::methods::settings::{From, Show, ShowParams};
+
+use crate::app::App;
+use crate::commands::agent::show::value_text;
+use crate::error::Failure;
+use crate::reply;
+use crate::ui::out::Format;
+use crate::ui::{Cell, Column, Style, Table, safe};
+
+/// Show every key with its value and where that comes from; the same as no command
+///
+/// A value comes from the environment, else from `settings set`, else from config.toml, else it is the default. Secrets are not
+/// shown: of a provider's key, where it is found.
+#[derive(Debug, clap::Args)]
+pub struct Args {}
+
+/// Shows them.
+///
+/// # Errors
+/// Why not.
+pub fn run(_: Args, app: &mut App) -> Result<(), Failure> {
+    if app.out.format() == Format::Jsonl {
+        let raw = app.call_raw::<Show>(&ShowParams {})?;
+        return reply::lines(&mut app.out, &raw, "settings");
+    }
+    app.answer::<Show>(&ShowParams {}, |app, found| {
+        let mut table =
+            Table::new([Column::new("KEY"), Column::new("VALUE").flexible(), Column::new("FROM").flexible()]);
+        for setting in &found.settings {
+            let from = match &setting.place {
+                Some(place) if setting.from == From::Environment => format!("${place}"),
+                Some(place) => place.clone(),
+                None => setting.from.as_str().to_owned(),
+            };
+            let value = if setting.value.is_null() { "-".to_owned() } else { value_text(&setting.value) };
+            table.row([
+                Cell::new(Style::Strong, safe::one_line(&setting.key)),
+                safe::one_line(&value).into(),
+                safe::one_line(&from).into(),
+            ]);
+        }
+        table.write(&mut app.out)
+    })
+}

@@ -1,0 +1,70 @@
+//! Where a value comes from, and the few that can be set while the daemon runs.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::keys::{KEYS, given};
+use super::{Config, nearest};
+use crate::failure::{Failure, Result};
+
+/// Where a value comes from; what is in no list is the default.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    File(PathBuf),
+    /// The variable.
+    Environment(String),
+    /// `settings set`.
+    Settings,
+}
+
+/// Where values come from, by their keys.
+pub type Origins = BTreeMap<String, Origin>;
+
+/// What `settings set` takes: the name, and the key of the configuration.
+pub const SETTABLE: [(&str, &str); 3] = [
+    ("default_model", "default_model"),
+    ("permissions", "defaults.permissions"),
+    ("idle_timeout", "defaults.idle_timeout"),
+];
+
+/// What `settings set` means by `name`, also one written as in config.toml.
+///
+/// # Errors
+/// `invalid_params` with the nearest one.
+pub fn settable(name: &str) -> Result<(&'static str, &'static str)> {
+    if let Some(found) = SETTABLE.iter().find(|(short, key)| *short == name || *key == name) {
+        return Ok(*found);
+    }
+    let shown: String = name.chars().take(80).collect();
+    let names = SETTABLE.map(|(name, _)| name);
+    if KEYS.iter().any(|key| key.name == name || super::keys::dotted(key.table, key.name) == name) {
+        return Err(Failure::invalid(format!("`{shown}` cannot be set while the daemon runs"))
+            .hint(format!("set it in config.toml and restart; here: {}", names.join(", "))));
+    }
+    let failure = Failure::invalid(format!("there is no setting `{shown}`"));
+    Err(match nearest(name, names) {
+        Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
+        None => failure.hint(format!("settings: {}", names.join(", "))),
+    })
+}
+
+impl Config {
+    /// This configuration with `value` for what `settings set` calls `name`. The environment goes before it: there it changes
+    /// nothing, but is checked.
+    ///
+    /// # Errors
+    /// What is wrong with the value, to be read after its name.
+    pub fn with_setting(&self, name: &str, value: &str) -> Result<Self, String> {
+        let mut set = self.clone();
+        let found = SETTABLE.iter().find(|(short, _)| *short == name).map(|(_, key)| *key);
+        let whole = |key: &super::keys::Key| Some(super::keys::dotted(key.table, key.name)) == found.map(str::to_owned);
+        let key = KEYS.iter().find(|key| whole(key)).ok_or("is no setting")?;
+        (key.set)(&mut set, &given(value))?;
+        let name = super::keys::dotted(key.table, key.name);
+        if matches!(self.origins.get(&name), Some(Origin::Environment(_))) {
+            return Ok(self.clone());
+        }
+        set.origins.insert(name, Origin::Settings);
+        Ok(set)
+    }
+}

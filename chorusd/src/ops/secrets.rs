@@ -1,0 +1,67 @@
+//! Secrets in what is brought along: they are counted, and replaced where that is asked for.
+
+use std::borrow::Cow;
+
+use chorus_proto::Message;
+
+use crate::redact::Redactor;
+use crate::session::import::About;
+
+/// Looks through what somebody brings along.
+#[derive(Debug, Clone, Copy)]
+pub struct Search<'a> {
+    pub redactor: &'a Redactor,
+    /// Replace what is found.
+    pub redact: bool,
+}
+
+impl Search<'_> {
+    /// How many there are in one message.
+    #[must_use]
+    pub fn count(self, json: &str) -> u64 {
+        self.redactor.json(json).1
+    }
+
+    /// A message without its secrets, where it is to be without and had some; and how many there were. `json`: its bytes,
+    /// which may have more in them than the message.
+    #[must_use]
+    pub fn message(self, message: &Message, json: &str) -> (Option<(Message, Vec<u8>)>, u64) {
+        let (clean, found) = self.redactor.json(json);
+        let Cow::Owned(clean) = clean else { return (None, found) };
+        if !self.redact {
+            return (None, found);
+        }
+        let Ok(mut read) = serde_json::from_str::<Message>(&clean) else { return (None, found) };
+        let signed = message.provider.as_ref().is_some_and(|blocks| self.redactor.json(blocks.get()).1 > 0);
+        if !signed {
+            return (Some((read, clean.into_bytes())), found);
+        }
+        // What goes back signed goes back as it came, or not at all.
+        read.provider = None;
+        let bytes = serde_json::to_vec(&read).unwrap_or_default();
+        (Some((read, bytes)), found)
+    }
+
+    /// The same for what a session says of itself.
+    pub fn about(self, about: &mut About) -> u64 {
+        let mut found = 0;
+        for text in [&mut about.description, &mut about.summary].into_iter().flatten() {
+            found += self.redactor.count(text);
+            if self.redact {
+                *text = self.redactor.text(text).into_owned();
+            }
+        }
+        if let Some(set) = &mut about.working_set {
+            let json = serde_json::to_string(set).unwrap_or_default();
+            let (clean, count) = self.redactor.json(&json);
+            found += count;
+            if self.redact
+                && count > 0
+                && let Ok(clean) = serde_json::from_str(&clean)
+            {
+                *set = clean;
+            }
+        }
+        found
+    }
+}

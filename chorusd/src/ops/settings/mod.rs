@@ -1,0 +1,22 @@
+//! `settings.*`.
+
+mod in_force;
+pub mod set;
+pub mod show;
+
+use chorus_proto::methods::settings::{From, Setting};
+pub use in_force::InForce;
+use serde_json::Value;
+
+use crate::config::{Config, Origin};
+
+/// One key as the wire shows it.
+fn shown(config: &Config, key: String, value: Value) -> Setting {
+    let (from, place) = match config.origins.get(&key) {
+        None => (From::Default, None),
+        Some(Origin::File(path)) => (From::File, Some(path.to_string_lossy().into_owned())),
+        Some(Origin::Environment(variable)) => (From::Environment, Some(variable.clone())),
+        Some(Origin::Settings) => (From::Settings, None),
+    };
+    Setting { key, value, from, place }
+}

@@ -1,0 +1,100 @@
+//! `settings.set`.
+
+use std::sync::Arc;
+
+use chorus_proto::methods::settings::{SetParams, SetResult};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::agent::Facts;
+use crate::agent::directory::Entry;
+use crate::agent::event::Verb;
+use crate::config::agent::AgentConfig;
+use crate::config::{Origin, settable};
+use crate::failure::{Failure, Result};
+use crate::ops::{Ops, agent};
+use crate::store::catalog::Audit;
+
+/// Sets what agents have that say nothing themselves, from now on and after restarts. An empty value takes it back.
+///
+/// # Errors
+/// `invalid_params`, `model_unavailable`, `storage_failed`.
+pub async fn set(ops: &Ops, params: SetParams) -> Result<SetResult> {
+    let (name, key) = settable(&params.key)?;
+    let value = text(params.value)?;
+    if let Some(value) = &value {
+        let wrong = |e| Failure::invalid(format!("`{name}` {e}")).hint("an empty value takes the setting back");
+        ops.config.with_setting(name, value).map_err(wrong)?;
+        if name == "default_model" {
+            ops.models.admit(value)?;
+        }
+    }
+    let _one_at_a_time = ops.agents_lock.lock().await;
+    let old = ops.store.catalog.setting(name).await?;
+    // A change that cannot be written down is not made.
+    ops.store.catalog.audit(audit(ops, name, old.clone(), value.clone())).await?;
+    ops.store.catalog.set_setting(name, value.clone()).await?;
+    ops.in_force.reload(&ops.store, &ops.config).await?;
+    take_over(ops).await?;
+    tracing::info!(setting = name, old, new = value, "setting changed");
+    let config = ops.defaults();
+    let overridden_by = match config.origins.get(key) {
+        Some(Origin::Environment(variable)) if value.is_some() => Some(variable.clone()),
+        _ => None,
+    };
+    let setting = super::shown(&config, key.to_owned(), config.value(key).unwrap_or_default());
+    Ok(SetResult { setting, old, overridden_by })
+}
+
+/// What was given, as it would be typed; `None`: nothing.
+fn text(value: Value) -> Result<Option<String>> {
+    match value {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text).filter(|text| !text.is_empty())),
+        Value::Number(number) => Ok(Some(number.to_string())),
+        _ => Err(Failure::invalid("`value` must be a text").hint("for example \"30m\"; an empty one takes it back")),
+    }
+}
+
+fn audit(ops: &Ops, name: &str, old: Option<String>, new: Option<String>) -> Audit {
+    Audit {
+        at: ops.clock.now(),
+        // Of no agent.
+        agent: Uuid::nil(),
+        agent_name: String::new(),
+        turn: None,
+        action: format!("settings:{name}"),
+        decision: "changed".into(),
+        rule: "settings set".into(),
+        user: crate::who::Requester::Owner.to_string(),
+        old,
+        new,
+    }
+}
+
+/// Gives agents what they do not say themselves. Timers that run begin anew where their length has changed.
+async fn take_over(ops: &Ops) -> Result<()> {
+    let defaults = ops.defaults();
+    for entry in ops.directory.all() {
+        let Some(row) = ops.store.catalog.agents_by_id(vec![entry.facts.id]).await?.pop() else { continue };
+        let Ok(config) = AgentConfig::parse(&row.config, &defaults) else { continue };
+        let new = agent::entry(&ops.home, &row.dir, &config, entry.stamp.clone());
+        let facts = Arc::new(Facts { name: entry.facts.name.clone(), ..(*new.facts).clone() });
+        if *facts == *entry.facts && new.permissions == entry.permissions {
+            continue;
+        }
+        // What is wrong with the file still is; what was wrong with the profile may not be.
+        let of_file = entry.problem.clone().filter(|_| entry.facts.profile.is_ok());
+        let problem = new.problem.clone().or(of_file);
+        let timed = facts.idle_timeout != entry.facts.idle_timeout;
+        let id = facts.id;
+        ops.directory.put(Entry { facts, problem, ..new });
+        if timed
+            && ops.registry.info(id).is_some()
+            && let Err(failure) = ops.registry.ask(id, Verb::Retime).await
+        {
+            tracing::warn!(agent = %entry.facts.name, %failure, "the new idle timeout holds from the next message on");
+        }
+    }
+    Ok(())
+}

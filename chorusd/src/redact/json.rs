@@ -1,0 +1,73 @@
+//! Secrets inside JSON: only the strings that hold one are written anew, everything else stays as it came, digit for digit.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use super::redactor::Redactor;
+
+impl Redactor {
+    /// `json`, a value on one line, without secrets; and how many there were.
+    #[must_use]
+    pub fn json<'a>(&self, json: &'a str) -> (Cow<'a, str>, u64) {
+        // What an escape may hide is seen only in what it stands for.
+        let hidden =
+            ["\\u", "\\/"].iter().any(|escape| memchr::memmem::find(json.as_bytes(), escape.as_bytes()).is_some());
+        if !hidden && self.count(json) == 0 {
+            return (Cow::Borrowed(json), 0);
+        }
+        let (mut out, mut done, mut count) = (String::new(), 0, 0);
+        let mut rest = json;
+        while let Some(start) = memchr::memchr(b'"', rest.as_bytes()) {
+            let at = json.len() - rest.len() + start;
+            let end = at + end_of_string(&json[at..]);
+            let (string, found) = self.string(&json[at..end]);
+            if found > 0 {
+                out.push_str(&json[done..at]);
+                out.push_str(&string);
+                done = end;
+                count += found;
+            }
+            rest = &json[end..];
+        }
+        if count == 0 {
+            return (Cow::Borrowed(json), 0);
+        }
+        out.push_str(&json[done..]);
+        (Cow::Owned(out), count)
+    }
+
+    /// As [`Redactor::json`]; `None` where there is nothing to replace.
+    #[must_use]
+    pub fn raw(&self, json: &RawValue) -> Option<Box<RawValue>> {
+        match self.json(json.get()).0 {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(text) => RawValue::from_string(text).ok(),
+        }
+    }
+
+    /// One string, with its quotes.
+    fn string(&self, json: &str) -> (String, u64) {
+        let Ok(text) = serde_json::from_str::<String>(json) else { return (String::new(), 0) };
+        let (found, count) = self.bytes(text.as_bytes(), false);
+        if count == 0 {
+            return (String::new(), 0);
+        }
+        let text = super::redactor::into_text(found.into_owned());
+        (serde_json::to_string(&text).unwrap_or_default(), count)
+    }
+}
+
+/// Bytes of the string that `json` begins with, quotes included.
+fn end_of_string(json: &str) -> usize {
+    let bytes = json.as_bytes();
+    let mut at = 1;
+    while let Some(found) = memchr::memchr2(b'"', b'\\', bytes.get(at..).unwrap_or_default()) {
+        at += found;
+        if bytes[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    bytes.len()
+}

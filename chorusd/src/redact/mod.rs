@@ -1,0 +1,22 @@
+//! Secrets, found and replaced: the daemon's own keys by their bytes, those of others by their shape. Pure: what is read, kept
+//! and told is decided elsewhere.
+//!
+//! A secret becomes `[redacted:<kind>:<fingerprint>]`. The fingerprint tells two secrets apart and finds the same one again; it
+//! is made with a key of the home's own, so that nobody who reads it can try guesses.
+
+mod find;
+mod flow;
+mod json;
+mod known;
+mod look;
+mod redactor;
+mod reply;
+mod shapes;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+pub use flow::Flow;
+pub use redactor::{FingerprintKey, Redactor};
+pub use reply::kept_calls;
+pub use writer::RedactedWriter;

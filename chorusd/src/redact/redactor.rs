@@ -1,0 +1,149 @@
+//! What finds and replaces secrets.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io::Write as _;
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+
+use sha2::{Digest as _, Sha256};
+
+use super::find::{Found, Needles, Next};
+use super::flow::Flow;
+use super::known::SHORTEST;
+use super::look::Bytes;
+use crate::config::Secret;
+
+/// What fingerprints are made with: random, and of one home only.
+pub type FingerprintKey = [u8; 32];
+
+/// Keys of its own that are remembered; a key file that is written anew all the time must not fill the memory.
+const MOST_KEYS: usize = 64;
+
+/// Finds the daemon's own keys and what looks like those of others.
+pub struct Redactor {
+    needles: RwLock<Arc<Needles>>,
+    key: LazyLock<FingerprintKey, Box<dyn FnOnce() -> FingerprintKey + Send>>,
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Redactor")
+    }
+}
+
+impl Redactor {
+    /// One that asks for the key of its fingerprints when it finds its first secret.
+    #[must_use]
+    pub fn new(key: impl FnOnce() -> FingerprintKey + Send + 'static) -> Self {
+        Self { needles: RwLock::new(Arc::new(Needles::new(Vec::new()))), key: LazyLock::new(Box::new(key)) }
+    }
+
+    /// Knows one of the daemon's own keys from now on. A very short one is only a word.
+    pub fn learn(&self, secret: &Secret) {
+        let key = secret.expose();
+        if key.len() < SHORTEST || self.needles().keys().iter().any(|known| known == key) {
+            return;
+        }
+        let mut needles = self.needles.write().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = needles.keys().to_vec();
+        if keys.iter().any(|known| known == key) {
+            return;
+        }
+        if keys.len() >= MOST_KEYS {
+            keys.remove(0);
+        }
+        keys.push(key.to_owned());
+        *needles = Arc::new(Needles::new(keys));
+    }
+
+    pub(super) fn needles(&self) -> Arc<Needles> {
+        self.needles.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// `text` without secrets.
+    #[must_use]
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match self.bytes(text.as_bytes(), false).0 {
+            Cow::Borrowed(_) => Cow::Borrowed(text),
+            Cow::Owned(bytes) => Cow::Owned(into_text(bytes)),
+        }
+    }
+
+    /// As [`Redactor::text`], for a text whose end is missing: nor does it end with a piece of one.
+    #[must_use]
+    pub fn cut_text(&self, text: String) -> String {
+        match self.bytes(text.as_bytes(), true).0 {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(bytes) => into_text(bytes),
+        }
+    }
+
+    /// A message to a person without secrets. Where it ends with `…` it was cut off there, maybe in the middle of one.
+    #[must_use]
+    pub fn message(&self, message: &str) -> String {
+        match message.strip_suffix('…') {
+            Some(cut) => self.cut_text(cut.to_owned()) + "…",
+            None => self.text(message).into_owned(),
+        }
+    }
+
+    /// A line, which need not be text, without secrets.
+    #[must_use]
+    pub fn line<'a>(&self, line: &'a [u8]) -> Cow<'a, [u8]> {
+        self.bytes(line, false).0
+    }
+
+    /// How many secrets are in `text`.
+    #[must_use]
+    pub fn count(&self, text: &str) -> u64 {
+        self.bytes(text.as_bytes(), false).1
+    }
+
+    /// `all` without secrets, and how many there were. `cut`: its end is missing.
+    pub(super) fn bytes<'a>(&self, all: &'a [u8], cut: bool) -> (Cow<'a, [u8]>, u64) {
+        let needles = self.needles();
+        let text = Bytes { all, whole: true };
+        let (mut out, mut done, mut count) = (Vec::new(), 0, 0);
+        while let Next::Secret(found) = needles.next(&text, done, done) {
+            out.extend_from_slice(&all[done..found.part.start]);
+            self.mark(&needles, &found, &all[found.part.clone()], &mut out);
+            done = found.part.end;
+            count += 1;
+        }
+        if cut && let Some(found) = needles.piece(all, done) {
+            out.extend_from_slice(&all[done..found.part.start]);
+            self.mark(&needles, &found, &all[found.part.clone()], &mut out);
+            done = found.part.end;
+            count += 1;
+        }
+        if count == 0 {
+            return (Cow::Borrowed(all), 0);
+        }
+        out.extend_from_slice(&all[done..]);
+        (Cow::Owned(out), count)
+    }
+
+    /// Writes what stands for a secret.
+    pub(super) fn mark(&self, needles: &Needles, found: &Found, bytes: &[u8], out: &mut Vec<u8>) {
+        // All forms of one key have one fingerprint.
+        let own = found.key.and_then(|key| needles.keys().get(key));
+        let print =
+            Sha256::new().chain_update(*self.key).chain_update(own.map_or(bytes, |key| key.as_bytes())).finalize();
+        let _ = write!(out, "[redacted:{}:", found.kind);
+        for byte in &print[..4] {
+            let _ = write!(out, "{byte:02x}");
+        }
+        out.push(b']');
+    }
+
+    /// What goes through in pieces, without secrets.
+    #[must_use]
+    pub fn flow(self: &Arc<Self>) -> Flow {
+        Flow::new(self.clone())
+    }
+}
+
+/// A text from which only whole parts in ASCII were taken.
+pub(super) fn into_text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|wrong| String::from_utf8_lossy(wrong.as_bytes()).into_owned())
+}

@@ -1,0 +1,260 @@
+//! Secrets that are made here: none stands in the code as it would be found.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use serde_json::value::RawValue;
+
+use super::{RedactedWriter, Redactor};
+use crate::config::Secret;
+
+const ALNUM: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+const HEX: &str = "0123456789abcdef";
+
+fn redactor() -> Arc<Redactor> {
+    Arc::new(Redactor::new(|| [7; 32]))
+}
+
+/// Letters by chance, the same each time.
+fn made(alphabet: &str, count: usize, seed: u64) -> String {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let letters = alphabet.as_bytes();
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        char::from(letters[usize::try_from(state >> 33).unwrap() % letters.len()])
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+fn jwt(seed: u64) -> String {
+    let part = |text: &str| URL_SAFE_NO_PAD.encode(text);
+    format!("{}.{}.{}", part(r#"{"alg":"HS256","typ":"JWT"}"#), part(r#"{"sub":"1234567890"}"#), made(ALNUM, 43, seed))
+}
+
+fn block(line_end: &str) -> String {
+    let lines: Vec<_> = (0..12).map(|line| made(ALNUM, 64, 100 + line)).collect();
+    let label = ["RSA PRIVATE", "KEY"].join(" ");
+    format!("-----BEGIN {label}-----{line_end}{}{line_end}-----END {label}-----", lines.join(line_end))
+}
+
+/// Kinds, each with one of them.
+fn secrets() -> Vec<(&'static str, String)> {
+    let a = |start: &str, count: usize| format!("{start}{}", made(ALNUM, count, start.len() as u64 + count as u64));
+    let discord =
+        format!("{}.{}.{}", URL_SAFE_NO_PAD.encode("198622483471925248"), made(ALNUM, 6, 3), made(ALNUM, 38, 4));
+    vec![
+        ("aws-access-key", format!("AKIA{}", made(UPPER, 16, 1))),
+        ("github-token", a("ghp_", 36)),
+        ("github-token", format!("github_pat_{}_{}", made(ALNUM, 22, 5), made(ALNUM, 59, 6))),
+        ("gitlab-token", a("glpat-", 20)),
+        (
+            "slack-token",
+            format!("xoxb-{}-{}-{}", made("123456789", 12, 7), made("123456789", 13, 8), made(ALNUM, 24, 9)),
+        ),
+        ("stripe-key", a("sk_live_", 24)),
+        ("openai-key", a("sk-proj-", 80)),
+        ("anthropic-key", a("sk-ant-api03-", 95)),
+        ("api-key", format!("sk-or-v1-{}", made(HEX, 64, 10))),
+        ("google-key", a("AIza", 35)),
+        ("google-secret", a("GOCSPX-", 28)),
+        ("npm-token", a("npm_", 36)),
+        ("pypi-token", a("pypi-AgEIcHlwaS5vcmc", 80)),
+        ("jwt", jwt(11)),
+        ("private-key", block("\n")),
+        ("private-key", block("\\n")),
+        ("discord-token", discord),
+        ("sendgrid-key", format!("SG.{}.{}", made(ALNUM, 22, 12), made(ALNUM, 43, 13))),
+        ("huggingface-token", a("hf_", 34)),
+    ]
+}
+
+#[test]
+fn each_kind_is_found_wherever_it_stands() {
+    let redactor = redactor();
+    for (kind, secret) in secrets() {
+        for (before, after) in [
+            ("", ""),
+            ("the key is ", "."),
+            ("KEY=", "\n"),
+            ("\"", "\""),
+            ("'", "', "),
+            ("\u{1b}[31m", "\u{1b}[0m"),
+            ("é", "é"),
+            ("a\\n", ""),
+        ] {
+            let text = format!("{before}{secret}{after}");
+            let clean = redactor.text(&text);
+            assert!(clean.starts_with(&format!("{before}[redacted:{kind}:")), "{kind}: {text} became {clean}");
+            assert!(clean.ends_with(&format!("]{after}")), "{kind}: {text} became {clean}");
+            assert_eq!(redactor.text(&clean), clean, "once is enough");
+        }
+    }
+}
+
+#[test]
+fn what_follows_a_name_is_found() {
+    let redactor = redactor();
+    let secret = made(ALNUM, 40, 20);
+    let pair = STANDARD.encode(format!("admin:{}", made(ALNUM, 12, 21)));
+    for text in [
+        format!("aws_secret_access_key = {secret}"),
+        format!("export AWS_SECRET_ACCESS_KEY=\"{secret}\""),
+        format!("{{\\\"SecretAccessKey\\\": \\\"{secret}\\\"}}"),
+        format!("Authorization: Bearer {secret}"),
+        format!("Authorization: Basic {pair}"),
+        format!("postgres://app:{secret}@db.example.com:5432/app"),
+        format!("git clone https://x:{secret}@github.com/a/b.git"),
+        format!("https://hooks.slack.com/services/{}/{}/{}", made(UPPER, 9, 1), made(UPPER, 11, 2), made(ALNUM, 24, 3)),
+        format!("https://discord.com/api/webhooks/198622483471925248/{}", made(ALNUM, 68, 22)),
+        format!("bot{}:AA{}", "1234567890", made(ALNUM, 33, 23)),
+    ] {
+        let clean = redactor.text(&text);
+        let kept = text.split([' ', '=', ':', '/']).next().unwrap();
+        assert!(clean.contains("[redacted:") && clean.starts_with(kept), "{text} became {clean}");
+        assert!(!clean.contains(&secret) && !clean.contains(&pair), "{clean}");
+    }
+}
+
+#[test]
+fn plain_text_stays() {
+    let redactor = redactor();
+    for text in [
+        "see https://example.com:8080/a@b and mailto:me@example.com, ssh://git@github.com/a",
+        "postgres://user:password@localhost/db, redis://:$REDIS_PASSWORD@host, https://{user}:{pass}@host, http://u:***@h",
+        "a risk-averse task-force, the disk-usage-of-the-whole-thing-in-the-background-of-it-all",
+        "sk-circle-fade-dot-container-element-wrapper-outer, sk-ant-... and ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+        "Bearer authentication is required; Bearer <token>, Basic authentication, Basic knowledge",
+        "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA\n-----END PUBLIC KEY-----",
+        "-----BEGIN PRIVATE KEY----- stands before it",
+        "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 550e8400-e29b-41d4-a716-446655440000",
+        "AKIA is how they begin, eyJ how those do; MTIz.NDU2.Nzg5 is none; e.g. MDN, NTFS, OTel, OData",
+        "let secret_access_key = config.secret_access_key(); session_token: Option<String>",
+        "std::fs::read, core::ops::Range<usize>, a://b, x: ://, ://",
+    ] {
+        assert_eq!(redactor.text(text), text);
+    }
+}
+
+#[test]
+fn own_keys_are_found_in_every_form() {
+    let redactor = redactor();
+    let key = "local/key+with\"odd=bytes";
+    assert_eq!(redactor.text(key), key, "nobody knows it");
+    redactor.learn(&Secret::new(key.into()));
+    redactor.learn(&Secret::new("short".into()));
+    let percent = "local%2Fkey%2Bwith%22odd%3Dbytes";
+    let hex: String = key.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let mut prints = std::collections::HashSet::new();
+    for form in [key.to_owned(), percent.into(), percent.to_lowercase(), serde_json::to_string(key).unwrap(), hex] {
+        let clean = redactor.text(&form).into_owned();
+        prints.insert(clean.trim_matches('"').to_owned());
+    }
+    assert_eq!(prints.len(), 1, "one key has one fingerprint: {prints:?}");
+    assert!(prints.iter().all(|print| print.starts_with("[redacted:chorus-key:")), "{prints:?}");
+    for before in ["", "a", "ab", "abc", "user:"] {
+        let clean = redactor.text(&STANDARD.encode(format!("{before}{key}-after"))).into_owned();
+        assert!(clean.contains("[redacted:chorus-key:"), "{before}: {clean}");
+    }
+    assert_eq!(redactor.text("in short: nothing"), "in short: nothing");
+}
+
+#[test]
+fn pieces_come_to_the_same_as_the_whole() {
+    let redactor = redactor();
+    redactor.learn(&Secret::new("own-key-0123456789".into()));
+    let mut text = String::from("Ordinary text, a risk; ");
+    for (_, secret) in secrets() {
+        text.push_str(&format!("the key «{secret}» é and so on, with https://a:b1c2d3@host/x. Bearer {secret}\n"));
+    }
+    text.push_str("own-key-0123456789 own-key-012345678");
+    let whole = redactor.text(&text).into_owned();
+    for size in [1, 2, 3, 5, 7, 16, 64, 1000, 100_000] {
+        let mut flow = redactor.flow();
+        let letters: Vec<char> = text.chars().collect();
+        let mut out: String = letters.chunks(size).map(|piece| flow.push(piece.iter().collect())).collect();
+        out.push_str(&flow.end(false));
+        assert_eq!(out, whole, "pieces of {size}");
+        let mut written = Vec::new();
+        let mut writer = RedactedWriter::new(&redactor, &mut written);
+        for piece in text.as_bytes().chunks(size) {
+            std::io::Write::write_all(&mut writer, piece).unwrap();
+        }
+        writer.finish().unwrap();
+        drop(writer);
+        assert_eq!(String::from_utf8(written).unwrap(), whole, "bytes of {size}");
+    }
+}
+
+#[test]
+fn ordinary_text_is_not_held_back() {
+    let mut flow = redactor().flow();
+    for piece in ["The", " quick", " brown", " fox:", " https", "://", "example.com/", "path", " is", " fine", ".\n"] {
+        let held = matches!(piece, "://" | "example.com/");
+        let out = flow.push(piece.into());
+        assert!(out == piece || held, "{piece:?} became {out:?}");
+    }
+    assert_eq!(flow.end(false), "");
+}
+
+#[test]
+fn what_is_held_back_has_a_bound() {
+    let mut flow = redactor().flow();
+    let long = format!("{} and so on", made(ALNUM, 100_000, 30));
+    let mut out = flow.push("a ghp_".into());
+    for piece in long.as_bytes().chunks(7) {
+        out.push_str(&flow.push(String::from_utf8(piece.to_vec()).unwrap()));
+    }
+    out.push_str(&flow.end(false));
+    assert!(out.starts_with("a [redacted:github-token:") && out.len() < 200, "{} bytes", out.len());
+}
+
+#[test]
+fn what_was_cut_off_ends_with_no_piece() {
+    let redactor = redactor();
+    redactor.learn(&Secret::new("own-key-0123456789".into()));
+    let token = format!("ghp_{}", made(ALNUM, 20, 31));
+    for secret in ["own-key-01234", &token] {
+        let text = format!("here: {secret}");
+        assert!(redactor.cut_text(text.clone()).starts_with("here: [redacted:"), "{secret}");
+        let mut flow = redactor.flow();
+        let out = flow.push(text.clone()) + &flow.end(true);
+        assert!(out.starts_with("here: [redacted:"), "{out}");
+        assert_eq!(redactor.text(&text), text, "a whole text says what it says");
+    }
+    assert_eq!(redactor.cut_text("a disk".into()), "a disk");
+    assert!(redactor.message(&format!("no: {token}…")).ends_with("]…"));
+}
+
+#[test]
+fn json_stays_json_and_digit_for_digit() {
+    let redactor = redactor();
+    let token = format!("ghp_{}", made(ALNUM, 36, 40));
+    let json = format!(
+        r#"{{"n":1.50e400,"a":"\u00e9 {token}\n","b":["x\/y",{{"{token}":-0}}],"c":"g\u0068p_{}"}}"#,
+        &token[4..]
+    );
+    let (clean, count) = redactor.json(&json);
+    assert_eq!(count, 3, "{clean}");
+    assert!(
+        clean.starts_with(r#"{"n":1.50e400,"a":"é [redacted:github-token:"#)
+            && clean.contains(r#"["x\/y",{"[redacted"#)
+    );
+    assert!(!clean.contains(&token[4..]));
+    serde_json::from_str::<&RawValue>(&clean).unwrap();
+    let plain = r#"{"a":"b\"c","n":0.10}"#;
+    assert_eq!(redactor.json(plain), (plain.into(), 0));
+}
+
+#[test]
+fn a_fingerprint_tells_secrets_apart_and_homes_too() {
+    let (one, other) = (format!("npm_{}", made(ALNUM, 36, 50)), format!("npm_{}", made(ALNUM, 36, 51)));
+    let home = redactor();
+    let elsewhere = Redactor::new(|| [8; 32]);
+    assert_eq!(home.text(&one), home.text(&one));
+    assert_ne!(home.text(&one), home.text(&other));
+    assert_ne!(home.text(&one), elsewhere.text(&one));
+}

@@ -1,0 +1,6 @@
+//! Secrets: what agents produce is kept, told and sent without them.
+
+mod given;
+mod plain;
+mod planted;
+mod secrets;

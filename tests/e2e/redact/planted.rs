@@ -1,0 +1,250 @@
+//! P20, the part of tools and models: planted secrets reach neither the home, nor the log, nor the socket, nor a model.
+
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use chorus_proto::methods::agent::{Config, ConfigParams, Init, InitParams};
+use chorus_proto::methods::events::{List, ListParams};
+use chorus_proto::methods::models::{ModelsParams, Validate};
+use chorus_proto::methods::send::{Progress, Said, Send, SendParams, SendResult};
+use chorus_proto::{CallError, Client};
+use chorus_tests::chat::Chat as _;
+use chorus_tests::ctl::chorusctl;
+use chorus_tests::model_server::{Answer, KEY, ModelServer, Step};
+use chorus_tests::{Daemon, Home};
+use serde_json::json;
+
+use super::secrets::{Secret, sixty};
+use crate::home;
+
+/// A key that comes from the environment, for the provider `local`.
+const OTHER_KEY: &str = "local/key+0123456789==";
+
+struct Rig {
+    server: ModelServer,
+    home: Home,
+    daemon: Daemon,
+    /// Everything that came over the socket.
+    heard: String,
+}
+
+impl Rig {
+    fn new() -> Self {
+        let (server, home) = (ModelServer::start(), home());
+        home.configure(
+            &server.config_with("").replace("kind = \"openai\"", "kind = \"openai\"\napi_key_env = \"LOCAL_KEY\""),
+        );
+        let mut command = home.command(home.bins.chorusd);
+        command.env("LOCAL_KEY", OTHER_KEY).env("CHORUS_LOG_LEVEL", "debug");
+        let daemon = Daemon::start_by(&home, command);
+        for (name, model) in [("a", "anthropic/claude-test"), ("b", "local/small")] {
+            let params = InitParams { name: name.into(), model: Some(model.into()), ..Default::default() };
+            daemon.client().call::<Init>(&params).expect("agent.init");
+        }
+        Self { server, home, daemon, heard: String::new() }
+    }
+
+    fn client(&self) -> Client {
+        self.daemon.client()
+    }
+
+    fn answer(&self, agent: &str, answer: Answer) {
+        match agent {
+            "a" => self.server.anthropic().answer(answer),
+            _ => self.server.openai().answer(answer),
+        }
+    }
+
+    /// A turn; what comes of it is heard, with what was streamed.
+    fn send(&mut self, agent: &str) -> Result<SendResult, CallError> {
+        let params = SendParams { agent: Some(agent.into()), text: "go on".into(), stream: true, ..Default::default() };
+        let mut streamed = [String::new(), String::new()];
+        let mut raw = String::new();
+        let result = self.client().call_streaming("send", &params, &mut |progress| {
+            raw.push_str(progress.get());
+            match serde_json::from_str::<Progress>(progress.get())?.said {
+                Said::Text(text) => streamed[0].push_str(&text),
+                Said::Thinking(text) => streamed[1].push_str(&text),
+                _ => {}
+            }
+            Ok(())
+        });
+        self.heard.push_str(&raw);
+        self.heard.extend(streamed);
+        match result {
+            Ok(result) => {
+                self.heard.push_str(result.get());
+                Ok(serde_json::from_str(result.get()).expect("an answer"))
+            }
+            Err(error) => {
+                self.heard.push_str(&format!("{error:?}"));
+                Err(error)
+            }
+        }
+    }
+
+    /// Every place where a secret must not be, with what is there.
+    fn places(mut self) -> Vec<(String, Vec<u8>)> {
+        let mut client = self.client();
+        for agent in ["a", "b"] {
+            self.heard.push_str(&serde_json::to_string(&client.shown(agent)).expect("messages"));
+            client.save(agent, "what was said");
+        }
+        let events = client.call::<List>(&ListParams { after: Some(0), ..Default::default() }).expect("events.list");
+        self.heard.push_str(&serde_json::to_string(&events).expect("events"));
+        self.heard.push_str(&chorusctl(&self.home, ["models", "--json"]).stdout);
+        let mut places = vec![("the socket".to_owned(), self.heard.into_bytes())];
+        for request in self.server.requests() {
+            places.push(("a request to the model".to_owned(), request.text.into_bytes()));
+        }
+        let read = |places: &mut Vec<_>| files(&self.home.path, places);
+        read(&mut places);
+        places.push(("standard error".to_owned(), self.daemon.log().into_bytes()));
+        assert!(self.daemon.terminate().success());
+        read(&mut places);
+        places
+    }
+}
+
+fn files(folder: &Path, into: &mut Vec<(String, Vec<u8>)>) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files(&path, into);
+        } else if path.is_file() {
+            into.push((path.display().to_string(), std::fs::read(&path).unwrap_or_default()));
+        }
+    }
+}
+
+/// In pieces that no secret is whole in.
+fn pieces(text: &str) -> Vec<String> {
+    let letters: Vec<char> = text.chars().collect();
+    letters.chunks(7).map(|piece| piece.iter().collect()).collect()
+}
+
+fn together(secrets: &[Secret]) -> String {
+    secrets.iter().map(|secret| format!("here: {} and\n", secret.text)).collect()
+}
+
+#[test]
+fn sixty_planted_secrets_reach_neither_disk_nor_log_nor_socket_nor_model() {
+    let mut rig = Rig::new();
+    let secrets = sixty();
+    // What the model says and thinks, in pieces.
+    for (agent, part) in [("a", &secrets[..12]), ("b", &secrets[12..20])] {
+        let mut answer = Answer::empty();
+        if agent == "a" {
+            for piece in pieces(&together(&part[..4])) {
+                answer = answer.step(Step::Thinking(piece));
+            }
+            answer = answer.step(Step::Signature("signed".into()));
+        }
+        for piece in pieces(&together(part)) {
+            answer = answer.then(&piece);
+        }
+        rig.answer(agent, answer);
+        let reply = rig.send(agent).expect("a turn").reply;
+        assert!(reply.contains("here: ") && reply.matches("[redacted:").count() >= part.len(), "{reply}");
+    }
+    // Parameters and names of calls, and the errors of tools that say them back.
+    for (number, secret) in secrets[20..36].iter().enumerate() {
+        let agent = ["a", "b"][number % 2];
+        let text = &secret.text;
+        let name = if number % 4 == 0 { text.as_str() } else { "list_models" };
+        rig.answer(agent, Answer::calls("c1", name, &json!({text: [1.50, format!("see {text}\n")]})));
+        rig.answer(agent, Answer::text(["Well."]));
+        let called = rig.send(agent).expect("a turn").tool_calls;
+        assert!(called[0].params.get().contains("[redacted:") && called[0].params.get().contains("1.5"), "{called:?}");
+    }
+    // Errors of the server, in bodies, in headers and in the middle of a stream.
+    for (number, secret) in secrets[36..56].iter().enumerate() {
+        let (agent, text) = (["a", "b"][number % 2], &secret.text);
+        let body =
+            json!({"type": "error", "error": {"type": "invalid_request_error", "message": format!("bad: {text}")}});
+        rig.answer(
+            agent,
+            match number % 4 {
+                0 | 1 => Answer::error(400, &body.to_string()),
+                2 => Answer::error(302, "").header("location", &format!("http://a.example/{text}")),
+                _ => {
+                    Answer::text([format!("so {text}, ")]).step(Step::Error("api_error".into(), format!("bad: {text}")))
+                }
+            },
+        );
+        rig.send(agent).expect_err("an error");
+    }
+    // What cannot be listed is said by a tool, too.
+    let body = json!({"error": {"message": together(&secrets[56..])}});
+    rig.server.list_openai(400, &body);
+    rig.client().call::<Validate>(&ModelsParams {}).expect("models.validate");
+    rig.answer("a", Answer::calls("c2", "list_models", &json!({})));
+    rig.answer("a", Answer::text(["So many."]));
+    rig.send("a").expect("a turn");
+    // The daemon's own keys, in every form.
+    let url = OTHER_KEY.replace('/', "%2F").replace('+', "%2B").replace('=', "%3D");
+    let forms = [KEY.to_owned(), OTHER_KEY.to_owned(), STANDARD.encode(format!("me:{KEY}")), url];
+    rig.answer("a", Answer::text(pieces(&forms.join(" or "))));
+    let reply = rig.send("a").expect("a turn").reply;
+    assert_eq!(reply.matches("[redacted:").count(), forms.len(), "{reply}");
+    rig.answer("b", Answer::error(401, &json!({"error": {"message": format!("no: {OTHER_KEY}")}}).to_string()));
+    rig.send("b").expect_err("an error");
+
+    let mut hidden: Vec<String> = secrets.into_iter().map(|secret| secret.hidden).collect();
+    hidden.extend([KEY.to_owned(), OTHER_KEY.to_owned(), STANDARD.encode(KEY)]);
+    let places = rig.places();
+    assert!(places.len() > 60, "only {} places were looked at", places.len());
+    for (place, bytes) in &places {
+        for secret in &hidden {
+            let found = memchr::memmem::find(bytes, secret.as_bytes());
+            assert_eq!(found, None, "{secret} is in {place}");
+        }
+    }
+}
+
+#[test]
+fn an_agent_may_be_told_to_keep_everything() {
+    let rig = Rig::new();
+    let secret = &sixty()[2].text;
+    let mut client = rig.client();
+    let set = |value: &str| ConfigParams { name: "a".into(), key: Some("redact".into()), value: Some(value.into()) };
+    let send = |client: &mut Client| {
+        rig.answer("a", Answer::text(pieces(secret)));
+        let params = SendParams { agent: Some("a".into()), text: "say it".into(), ..Default::default() };
+        client.call::<Send>(&params).expect("a turn").reply
+    };
+    client.call::<Config>(&set("false")).expect("agent.config");
+    assert_eq!(send(&mut client), *secret);
+    client.call::<Config>(&set("true")).expect("agent.config");
+    assert!(send(&mut client).starts_with("[redacted:github-token:"));
+    client.call::<Config>(&set("perhaps")).expect_err("neither");
+}
+
+#[test]
+fn a_block_of_a_provider_that_holds_one_is_dropped_and_others_are_not() {
+    let mut rig = Rig::new();
+    let secret = &sixty()[2].text;
+    for (thought, kept) in [("nothing much", true), (secret.as_str(), false)] {
+        rig.answer("a", Answer::empty().thinking(thought, "signed").then("Done."));
+        rig.send("a").expect("a turn");
+        let last = rig.client().shown("a").pop().expect("a message");
+        assert_eq!((last.content.as_str(), last.provider.is_some()), ("Done.", kept));
+    }
+}
+
+#[test]
+fn one_secret_has_one_fingerprint_also_after_a_restart_and_another_in_another_home() {
+    let secret = &sixty()[2].text;
+    let mut seen = Vec::new();
+    for _ in 0..2 {
+        let mut rig = Rig::new();
+        rig.answer("a", Answer::text([secret.clone()]));
+        seen.push(rig.send("a").expect("a turn").reply);
+        rig.daemon.kill9();
+        rig.daemon = Daemon::start(&rig.home);
+        rig.answer("a", Answer::text([secret.clone()]));
+        assert_eq!(rig.send("a").expect("a turn").reply, *seen.last().expect("one"));
+    }
+    assert_ne!(seen[0], seen[1]);
+}
