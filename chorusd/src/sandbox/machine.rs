@@ -187,7 +187,8 @@ mod linux {
                 .stdout(output)
                 .stderr(errors)
                 .process_group(0)
-                .kill_on_drop(true)
+                // The end of the line ends it. Killed while it sets things up, bubblewrap leaves a process behind that waits for ever.
+                .kill_on_drop(false)
                 .spawn()?;
             // It still holds what the child was given.
             drop(command);
