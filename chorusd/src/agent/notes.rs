@@ -59,7 +59,7 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "x").unwrap();
         };
-        ["b.md", "a/z.md", "c.md", "a/b/y.md", ".git/config", "a/.hidden", "1/2/3/4/in.md", "1/2/3/4/5/out.md"]
+        let _ = ["b.md", "a/z.md", "c.md", "a/b/y.md", ".git/config", "a/.hidden", "1/2/3/4/in.md", "1/2/3/4/5/out.md"]
             .map(write);
         std::os::unix::fs::symlink("/etc", dir.path().join("link")).unwrap();
         let names: Vec<String> = notes(dir.path()).into_iter().map(|note| note.name).collect();
