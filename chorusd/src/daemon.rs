@@ -244,12 +244,13 @@ impl Daemon {
         let recovered = in_background.recover().await?;
         load_agents(&ops).await?;
         ops::scan::agents(&ops).await?;
+        // Before anything is written into the log: the note of its newest row goes with the next.
+        if let Err(failure) = ops.store.note_lost_audits(ops.clock.now()).await {
+            tracing::warn!(%failure, "cannot tell whether the audit log is whole");
+        }
         // What cannot be written now is denied all the same: nobody waits for it.
         if let Err(failure) = ops.registry.world.approvals.close_left_open().await {
             tracing::warn!(%failure, "what was asked before the start cannot be closed");
-        }
-        if let Err(failure) = ops.store.note_lost_audits(ops.clock.now()).await {
-            tracing::warn!(%failure, "cannot tell whether the audit log is whole");
         }
         if !ops.config.resume_on_start {
             put_away_all(&ops).await;

@@ -1,6 +1,6 @@
 //! Carrying out the calls of one answer: beside each other, or one after the other where somebody is to be asked about one.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use chorus_proto::ToolCall;
 use futures_util::future::{BoxFuture, FutureExt as _};
@@ -93,6 +93,7 @@ impl Batch {
             profile: facts.profile.clone().unwrap_or_default(),
             profile_now: Box::new(move || directory.by_id(agent)?.facts.profile.clone().ok()),
             cancel: self.cancel.clone(),
+            agreed: OnceLock::new(),
             say: Box::new(move |said| voices.say(&said)),
             world: self.registry.world.clone(),
         })

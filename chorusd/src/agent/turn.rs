@@ -420,6 +420,10 @@ impl State {
     fn finish(&mut self, outcome: Result<String>, effects: &mut Vec<Effect>) {
         let Some(turn) = self.turn.take() else { return };
         let id = turn.id;
+        if matches!(turn.phase, Phase::Tools { .. }) {
+            // What runs is of no use to anybody any more.
+            effects.push(Effect::StopTurn(id));
+        }
         let result = match outcome {
             Ok(reply) => {
                 effects.push(Effect::Tell(EventType::TurnFinished, json!({"turn_id": id, "usage": turn.usage})));

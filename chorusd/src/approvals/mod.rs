@@ -169,6 +169,7 @@ impl Approvals {
                 turn_id: question.turn,
                 call_id: question.call.clone(),
                 action: question.action.clone(),
+                details: question.details.clone(),
                 hash: hex(&hash),
                 rule: question.verdict.rule.clone(),
                 parts: question.verdict.parts.clone(),

@@ -1,5 +1,6 @@
 //! What is asked, and what comes of it.
 
+use chorus_proto::methods::approvals::Detail;
 use chorus_proto::methods::permissions::Verdict;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
@@ -16,6 +17,8 @@ pub struct Question {
     pub call: String,
     /// The whole action, exactly as it is carried out.
     pub action: String,
+    /// What it does besides, that the action does not say.
+    pub details: Vec<Detail>,
     pub verdict: Verdict,
     /// Why it cannot be approved for ever; `None`: it can.
     pub not_always: Option<String>,
@@ -45,6 +48,7 @@ impl Question {
     pub fn bound(&self, nonce: Uuid) -> [u8; 32] {
         let requester = self.requester.to_string();
         let mut sum = Sha256::new();
+        let details = self.details.iter().flat_map(|detail| [detail.name.as_bytes(), detail.text.as_bytes()]);
         for part in [
             nonce.as_bytes().as_slice(),
             self.agent.as_bytes(),
@@ -52,7 +56,10 @@ impl Question {
             self.call.as_bytes(),
             requester.as_bytes(),
             self.action.as_bytes(),
-        ] {
+        ]
+        .into_iter()
+        .chain(details)
+        {
             sum.update((part.len() as u64).to_be_bytes());
             sum.update(part);
         }
@@ -83,6 +90,7 @@ mod tests {
             turn: Uuid::from_u128(2),
             call: "c".into(),
             action: "tool:bash:ls".into(),
+            details: Vec::new(),
             verdict,
             not_always: None,
             requester: Requester::Owner,
@@ -97,6 +105,7 @@ mod tests {
             Question { call: "d".into(), ..question.clone() },
             Question { action: "tool:bash:ls ".into(), ..question.clone() },
             Question { requester: person, ..question.clone() },
+            Question { details: vec![Detail { name: "to".into(), text: "x".into() }], ..question.clone() },
         ] {
             assert_ne!(bound, other.bound(nonce));
         }

@@ -41,16 +41,23 @@ pub fn clean(
         set(name.as_ref(), value.as_ref());
     }
     for (name, value) in daemon.filter(|(name, _)| taken(name)) {
-        set(&name, &value);
+        if name == "PATH" {
+            set(&name, &absolute(&value));
+        } else {
+            set(&name, &value);
+        }
     }
-    let ours: [(&str, &OsStr); 7] = [
+    let ours: [(&str, &OsStr); 9] = [
         ("HOME", home.as_os_str()),
         ("SHELL", "/bin/bash".as_ref()),
         ("TMPDIR", "/tmp".as_ref()),
         // A folder of plain files in the workspace can be a repository that names programs to run.
-        ("GIT_CONFIG_COUNT", "1".as_ref()),
+        ("GIT_CONFIG_COUNT", "2".as_ref()),
         ("GIT_CONFIG_KEY_0", "safe.bareRepository".as_ref()),
         ("GIT_CONFIG_VALUE_0", "explicit".as_ref()),
+        // Run by a mere `git status`.
+        ("GIT_CONFIG_KEY_1", "core.fsmonitor".as_ref()),
+        ("GIT_CONFIG_VALUE_1", "false".as_ref()),
         ("GIT_TERMINAL_PROMPT", "0".as_ref()),
     ];
     for (name, value) in ours {
@@ -62,6 +69,12 @@ pub fn clean(
     env
 }
 
+/// The absolute places of a PATH: any other is the workspace, where a file may have the name of a program.
+fn absolute(path: &OsStr) -> OsString {
+    let places = std::env::split_paths(path).filter(|place| place.is_absolute());
+    std::env::join_paths(places).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,7 +83,7 @@ mod tests {
     fn only_what_is_on_the_list_is_taken_over() {
         let pair = |(name, value): (&str, &str)| (OsString::from(name), OsString::from(value));
         let daemon = [
-            ("PATH", "/opt/bin"),
+            ("PATH", ":/opt/bin:.:bin"),
             ("LC_ALL", "de_DE.UTF-8"),
             ("ANTHROPIC_API_KEY", "secret"),
             ("SSH_AUTH_SOCK", "/run/agent"),
@@ -82,7 +95,7 @@ mod tests {
         assert_eq!(value("PATH"), Some("/opt/bin"));
         assert_eq!(value("LC_ALL"), Some("de_DE.UTF-8"));
         assert_eq!((value("HOME"), value("TERM")), (Some("/inside"), Some("xterm")));
-        assert_eq!((value("GIT_CONFIG_COUNT"), value("GIT_CONFIG_VALUE_0")), (Some("1"), Some("explicit")));
+        assert_eq!((value("GIT_CONFIG_COUNT"), value("GIT_CONFIG_VALUE_0")), (Some("2"), Some("explicit")));
         assert_eq!((value("ANTHROPIC_API_KEY"), value("SSH_AUTH_SOCK")), (None, None));
     }
 }

@@ -18,7 +18,8 @@ const SYSTEM: [&str; 17] = [
     "/usr",
     "/etc",
     "/opt",
-    "/nix",
+    // Not all of it: its daemon's socket is a way out.
+    "/nix/store",
     "/gnu",
     "/sys/devices/system/cpu",
     "/sys/devices/system/node",
@@ -29,7 +30,7 @@ const SYSTEM: [&str; 17] = [
 ];
 
 /// Below the user's home, for reading: toolchains, and nothing that holds a key.
-const TOOLCHAINS: [&str; 31] = [
+const TOOLCHAINS: [&str; 32] = [
     ".cargo/bin",
     ".cargo/git",
     ".cargo/registry",
@@ -42,8 +43,9 @@ const TOOLCHAINS: [&str; 31] = [
     ".local/share/pnpm",
     ".local/share/fnm",
     ".pyenv",
-    ".local/share/uv",
-    ".local/share/pipx",
+    ".local/share/uv/python",
+    ".local/share/uv/tools",
+    ".local/share/pipx/venvs",
     ".local/share/mise",
     ".asdf",
     ".rbenv",
@@ -101,6 +103,9 @@ pub struct Seen {
 /// A workspace that is not there.
 pub fn seen(confinement: &Confinement, chorus: &Path, hidden: &[PathBuf]) -> io::Result<Seen> {
     let workspace = confinement.workspace.canonicalize()?;
+    if chorus.canonicalize().is_ok_and(|chorus| chorus.starts_with(&workspace)) {
+        return Err(io::Error::other("the workspace leads to a directory that holds Chorus's own home"));
+    }
     let size = confinement.limits.memory / 4;
     let user = std::env::home_dir().and_then(|home| home.canonicalize().ok());
     // A user without a home of their own, as services have it, gets one.

@@ -4,7 +4,10 @@
 use std::sync::Arc;
 
 use chorus_proto::ToolCall;
+use chorus_proto::methods::approvals::Detail;
 use chorus_proto::methods::permissions::{Decision, Rule, Verdict};
+
+use serde_json::{Map, Value};
 
 use super::Scene;
 use super::shelf;
@@ -79,6 +82,10 @@ pub async fn carry_out(call: ToolCall, scene: Arc<Scene>) -> Outcome {
         Decision::Allow => {}
         Decision::Deny => return Outcome::error(format!("{} is not allowed: {why}", prepared.action)),
         Decision::Ask => {
+            let leads_to = prepared.ready.leads_to(&scene).await;
+            if let Some(place) = &leads_to {
+                let _ = scene.agreed.set(place.clone());
+            }
             let question = Question {
                 agent: scene.agent,
                 agent_name: scene.agent_name.clone(),
@@ -86,7 +93,8 @@ pub async fn carry_out(call: ToolCall, scene: Arc<Scene>) -> Outcome {
                 call: call.id.clone(),
                 action: prepared.action.clone(),
                 verdict,
-                not_always: not_always(&prepared.action, &scene),
+                details: details(&call, &prepared.action, leads_to.as_deref()),
+                not_always: not_always(&prepared, &scene),
                 requester: scene.requester.clone(),
             };
             // Whoever decides notes it.
@@ -104,7 +112,7 @@ pub async fn carry_out(call: ToolCall, scene: Arc<Scene>) -> Outcome {
             }
         }
     }
-    (prepared.run)(scene).await
+    prepared.ready.run(scene).await
 }
 
 /// Whether carrying an action out runs a command.
@@ -112,8 +120,25 @@ fn runs_commands(action: &str) -> bool {
     ["tool:bash:", "tool:git:"].iter().any(|prefix| action.starts_with(prefix))
 }
 
+/// What the action does not say of a call: where it leads, and each argument that does not stand in it whole.
+fn details(call: &ToolCall, action: &str, leads_to: Option<&str>) -> Vec<Detail> {
+    let detail = |name: &str, text: String| Detail { name: name.to_owned(), text };
+    let given: Map<String, Value> = serde_json::from_str(call.params.get()).unwrap_or_default();
+    let said = |value: &Value| match value {
+        Value::String(text) => (!action.contains(text.as_str())).then(|| text.clone()),
+        Value::Null | Value::Bool(false) => None,
+        Value::Object(_) | Value::Array(_) => serde_json::to_string_pretty(value).ok(),
+        other => Some(other.to_string()),
+    };
+    let given = given.iter().filter_map(|(name, value)| Some(detail(name, said(value)?)));
+    leads_to.map(|place| detail("to", place.to_owned())).into_iter().chain(given).collect()
+}
+
 /// Why an action cannot be approved for ever; `None`: it can.
-fn not_always(action: &str, scene: &Scene) -> Option<String> {
+fn not_always(Prepared { action, always, .. }: &Prepared, scene: &Scene) -> Option<String> {
+    if !always {
+        return Some("what it does depends on more than the action says".into());
+    }
     let missing = scene.world.sandbox.missing().filter(|_| runs_commands(action));
     let unconfined = missing.map(|missing| format!("commands cannot be confined here: {missing}"));
     scene.profile.can_always(action).err().or(unconfined)

@@ -54,6 +54,8 @@ pub struct Scene {
     pub profile_now: Box<dyn Fn() -> Option<Arc<Profile>> + Send + Sync>,
     /// The turn is to end.
     pub cancel: CancellationToken,
+    /// Where it leads, as whoever approved it was told.
+    pub agreed: OnceLock<String>,
     /// Tells whoever listens to the turn.
     pub say: Box<dyn Fn(Said) + Send + Sync>,
     pub world: Arc<World>,
@@ -99,6 +101,19 @@ impl World {
 }
 
 impl Scene {
+    /// Whether a call leads where it did when somebody was asked about it.
+    ///
+    /// # Errors
+    /// That it does not, for the model.
+    pub fn still_leads_to(&self, place: &str) -> Result<(), String> {
+        match self.agreed.get() {
+            Some(agreed) if agreed != place => {
+                Err(format!("it was approved for {agreed}, and leads to {place} by now; nothing was done"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The agent's workspace.
     #[must_use]
     pub fn workspace(&self) -> PathBuf {

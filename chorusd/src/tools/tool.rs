@@ -48,8 +48,10 @@ pub trait Tool: Send + Sync + 'static {
     const DESCRIPTION: &'static str;
     /// It takes no time worth mentioning, and is done before the calls behind it in the same answer begin.
     const IN_ORDER: bool = false;
+    /// Whether an action of it can be approved for ever: not where what it does depends on more than the action says.
+    const ALWAYS: bool = true;
     /// What it is given. Its doc comments are the model's, too.
-    type Params: DeserializeOwned + JsonSchema + Send + 'static;
+    type Params: DeserializeOwned + JsonSchema + Send + Sync + 'static;
 
     /// What it is about to do, as the one string that a profile judges (`permissions::Action`). Arguments for which
     /// there is none are told to the model.
@@ -58,6 +60,12 @@ pub trait Tool: Send + Sync + 'static {
     /// What is wrong with the arguments.
     fn action(params: &Self::Params, scene: &Scene) -> Result<String, String>;
 
+    /// Where it leads, where neither the action nor the arguments say so: shown to whoever is asked. What is told here is what
+    /// [`Tool::run`] finds in `scene.agreed`, and has to hold still.
+    fn leads_to(_: &Self::Params, _: &Scene) -> impl Future<Output = Option<String>> + Send {
+        std::future::ready(None)
+    }
+
     /// Does it; it was allowed. Should end soon after `scene.cancel` is cancelled.
     fn run(params: Self::Params, scene: Arc<Scene>) -> impl Future<Output = Outcome> + Send;
 }
@@ -65,7 +73,28 @@ pub trait Tool: Send + Sync + 'static {
 /// A call whose arguments are good.
 pub struct Prepared {
     pub action: String,
-    pub run: Box<dyn FnOnce(Arc<Scene>) -> BoxFuture<'static, Outcome> + Send>,
+    pub always: bool,
+    pub ready: Box<dyn Ready>,
+}
+
+/// A tool with its arguments.
+pub trait Ready: Send + Sync {
+    /// As [`Tool::leads_to`].
+    fn leads_to<'a>(&'a self, scene: &'a Scene) -> BoxFuture<'a, Option<String>>;
+    /// As [`Tool::run`].
+    fn run(self: Box<Self>, scene: Arc<Scene>) -> BoxFuture<'static, Outcome>;
+}
+
+struct With<T: Tool>(T::Params);
+
+impl<T: Tool> Ready for With<T> {
+    fn leads_to<'a>(&'a self, scene: &'a Scene) -> BoxFuture<'a, Option<String>> {
+        T::leads_to(&self.0, scene).boxed()
+    }
+
+    fn run(self: Box<Self>, scene: Arc<Scene>) -> BoxFuture<'static, Outcome> {
+        T::run(self.0, scene).boxed()
+    }
 }
 
 /// A tool without its type.
@@ -102,5 +131,5 @@ fn prepare<T: Tool>(params: &RawValue, scene: &Scene) -> Result<Prepared, String
         |e: serde_json::Error| format!("the parameters of {} do not fit: {e}; call it again with others", T::NAME);
     let params: T::Params = serde_json::from_str(params.get()).map_err(wrong)?;
     let action = T::action(&params, scene)?;
-    Ok(Prepared { action, run: Box::new(move |scene| T::run(params, scene).boxed()) })
+    Ok(Prepared { action, always: T::ALWAYS, ready: Box::new(With::<T>(params)) })
 }

@@ -46,6 +46,15 @@ impl Status {
     }
 }
 
+/// An argument, or `to`: where a call leads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Detail {
+    pub name: String,
+    /// Whole. Show it with everything in it made visible.
+    pub text: String,
+}
+
 /// One action that somebody is asked about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -58,6 +67,9 @@ pub struct Approval {
     pub call_id: String,
     /// The whole action, exactly as it is carried out. Show it with everything in it made visible.
     pub action: String,
+    /// What it does besides, that the action does not say; of open ones only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<Detail>,
     /// SHA-256, in hex, of the action with all that it is bound to.
     pub hash: String,
     /// Why it is asked about.

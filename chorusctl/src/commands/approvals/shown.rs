@@ -33,6 +33,10 @@ pub fn lines(approval: &Approval, width: Option<usize>, clock: &Clock) -> (Strin
     let head = format!("{}  {agent} asks{on_behalf}; {state}", safe::one_line(&approval.id));
     let mut below = Vec::new();
     barred(&approval.action, "  │ ", room, &mut below);
+    for detail in &approval.details {
+        below.push(format!("  {}:", safe::one_line(&detail.name)));
+        barred(&detail.text, "  │   ", room, &mut below);
+    }
     below.push(format!("  because: {}", rule(&approval.rule)));
     let asked: Vec<&Part> = approval.parts.iter().filter(|part| part.decision != Decision::Allow).collect();
     let alone = matches!(approval.parts.as_slice(), [part] if part.action == approval.action);
@@ -68,6 +72,7 @@ mod tests {
             turn_id: Uuid::nil(),
             call_id: "c".into(),
             action: action.into(),
+            details: Vec::new(),
             hash: String::new(),
             rule: Rule::Default,
             parts: Vec::new(),

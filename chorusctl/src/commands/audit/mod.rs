@@ -92,9 +92,10 @@ fn text_line(app: &mut App, row: &AuditRow) -> Result<(), Failure> {
     let why: Vec<String> =
         why.into_iter().filter(|(_, text)| !text.is_empty()).map(|(word, text)| format!("{word}{text}")).collect();
     writeln!(app.out, "        {}", why.join("; "))?;
-    if let (Some(old), Some(new)) = (&row.old, &row.new) {
-        writeln!(app.out, "        was {}", safe::one_line(old))?;
-        writeln!(app.out, "        is  {}", safe::one_line(new))?;
+    if row.old.is_some() || row.new.is_some() {
+        let shown = |value: &Option<String>| value.as_deref().map_or_else(|| "-".to_owned(), safe::one_line);
+        writeln!(app.out, "        was {}", shown(&row.old))?;
+        writeln!(app.out, "        is  {}", shown(&row.new))?;
     }
     Ok(())
 }

@@ -24,11 +24,17 @@ use crate::who::Requester;
 /// then. An answer that cannot be written down denies it.
 pub async fn approve(ops: &Ops, params: ApproveParams) -> Result<ApproveResult> {
     let by = Requester::Owner;
+    // Before the question is taken: a destroy that holds the lock waits for the turn, and with it for the question.
+    let one_at_a_time = if params.always { Some(ops.agents_lock.lock().await) } else { None };
     let claim = ops.registry.world.approvals.claim(&params.id, &by, params.hash.as_deref()).await?;
     if params.always {
-        return always(ops, claim, &by).await;
+        let done = always(ops, claim, &by).await;
+        drop(one_at_a_time);
+        return done;
     }
-    let agent = select::agent(ops, Some(&claim.approval().agent)).await?;
+    let agent =
+        ops.directory.by_id(claim.agent()).ok_or_else(|| select::unknown_agent(ops, &claim.approval().agent))?;
+    // Not read again from its file: that may wait for a destroy, which waits for this question.
     let claim = still_asked(&agent, claim).await?;
     Ok(ApproveResult {
         approval: claim.approve(None).await?.tell(),
@@ -48,12 +54,15 @@ async fn still_asked<'a>(agent: &Entry, claim: Claim<'a>) -> Result<Claim<'a>> {
     Err(Failure::new(ErrorKind::Denied, format!("the profile of {name} denies it by now; it was refused")))
 }
 
+/// For whoever holds the lock on agents.
 async fn always(ops: &Ops, claim: Claim<'_>, by: &Requester) -> Result<ApproveResult> {
-    let _one_at_a_time = ops.agents_lock.lock().await;
     let agent =
         ops.directory.by_id(claim.agent()).ok_or_else(|| select::unknown_agent(ops, &claim.approval().agent))?;
     let agent = refresh_alone(ops, agent).await?;
     let claim = still_asked(&agent, claim).await?;
+    if let Some(why) = &claim.approval().not_always {
+        return Err(not_for_ever(why));
+    }
     let new = own(&agent, &claim.approval().action)?;
     let old = agent.permissions.clone();
     // Written down before it is so.
@@ -71,7 +80,7 @@ async fn always(ops: &Ops, claim: Claim<'_>, by: &Requester) -> Result<ApproveRe
             agent_name: agent.facts.name.clone(),
             turn: Some(approval.turn_id),
             action: approval.action.clone(),
-            decision: "not_changed".into(),
+            decision: "failed".into(),
             rule: failure.to_string(),
             user: by.to_string(),
             old: Some(new.to_string()),
@@ -92,8 +101,10 @@ async fn always(ops: &Ops, claim: Claim<'_>, by: &Requester) -> Result<ApproveRe
 
 /// The agent's permissions with this action more.
 fn own(agent: &Arc<Entry>, action: &str) -> Result<Value> {
-    usable(&agent.facts)?.with_always(&agent.permissions, action).map_err(|why| {
-        Failure::new(ErrorKind::Denied, format!("it cannot be approved for ever: {why}"))
-            .hint("it still waits: approve it once, without --always")
-    })
+    usable(&agent.facts)?.with_always(&agent.permissions, action).map_err(|why| not_for_ever(&why))
+}
+
+fn not_for_ever(why: &str) -> Failure {
+    Failure::new(ErrorKind::Denied, format!("it cannot be approved for ever: {why}"))
+        .hint("it still waits: approve it once, without --always")
 }

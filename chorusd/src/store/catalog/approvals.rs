@@ -164,6 +164,7 @@ fn read(row: &Row<'_>) -> Result<Approval> {
         turn_id: Uuid::from_bytes(row.get(2)?),
         call_id: row.get(3)?,
         action: row.get(4)?,
+        details: Vec::new(),
         hash: hex(&row.get::<_, Vec<u8>>(5)?),
         rule: verdict.rule,
         parts: verdict.parts,

@@ -6,6 +6,9 @@ use std::path::Path;
 /// Bytes of a path.
 const LONGEST: usize = 4096;
 
+/// Folders inside each other: each is held open while it is walked.
+const DEEPEST: usize = 64;
+
 /// A place in a workspace: names below it, none of them `.`, `..` or git's own. Without any it is the workspace itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
@@ -52,6 +55,9 @@ impl Place {
                 }
                 _ => parts.push(part.to_owned()),
             }
+        }
+        if parts.len() > DEEPEST {
+            return Err(format!("the path has {} folders inside each other; {DEEPEST} are the most", parts.len()));
         }
         Ok(Self { parts, folder: given.ends_with('/') })
     }

@@ -108,6 +108,10 @@ fn shown(place: &Place, bytes: &[u8], at: usize, new: &str) -> String {
     text
 }
 
+/// Lines of a piece, and bytes of a file, beyond which no hint is looked for.
+const MOST_LINES: usize = 200;
+const MOST_BYTES: usize = 256 << 10;
+
 /// Where it would be found if blanks did not matter, to be read after what was not found.
 fn nearly(text: &[u8], old: &str) -> String {
     if memmem::find(text, b"\r\n").is_some() && !old.contains('\r') {
@@ -117,12 +121,13 @@ fn nearly(text: &[u8], old: &str) -> String {
             return format!(" as it is: lines of the file end with \\r\\n, and with those it stands at line {line}");
         }
     }
-    let bare = |line: &[u8]| line.trim_ascii().to_vec();
-    let wanted: Vec<Vec<u8>> = old.trim_matches('\n').split('\n').map(|line| bare(line.as_bytes())).collect();
-    if wanted.iter().all(Vec::is_empty) {
+    let wanted: Vec<&[u8]> =
+        old.trim_matches('\n').split('\n').map(|line| line.as_bytes().trim_ascii()).take(MOST_LINES + 1).collect();
+    // A hint is not worth looking for long: this takes the product of both.
+    if wanted.iter().all(|line| line.is_empty()) || wanted.len() > MOST_LINES || text.len() > MOST_BYTES {
         return String::new();
     }
-    let has: Vec<Vec<u8>> = text.split(|byte| *byte == b'\n').map(bare).collect();
+    let has: Vec<&[u8]> = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).collect();
     match has.windows(wanted.len()).position(|lines| lines == wanted) {
         Some(at) => format!(" as it is: blanks at the ends of its lines are others at line {}", at + 1),
         None => String::new(),

@@ -70,6 +70,7 @@ pub struct Params {
 impl Tool for GitMergeRequest {
     const NAME: &'static str = "git_merge_request";
     const DESCRIPTION: &'static str = "Opens a merge request (a pull request) for the branch you are on, which must be pushed before. Needs `gh` or `glab` on this machine.";
+    const ALWAYS: bool = false;
     type Params = Params;
 
     fn action(params: &Params, _: &Scene) -> Result<String, String> {
@@ -83,6 +84,14 @@ impl Tool for GitMergeRequest {
             return Err("`description` is longer than 32 KiB, or has a NUL in it".into());
         }
         Ok(Action::GitMergeRequest { target: &params.target }.to_string())
+    }
+
+    async fn leads_to(params: &Params, scene: &Scene) -> Option<String> {
+        let _alone = scene.world.git.of(scene.agent).await;
+        let git = Git::new(scene).await.ok()?;
+        let branch = git.done(["symbolic-ref", "--quiet", "--short", "HEAD"]).await.ok()?;
+        let url = written(&git, params.remote.as_deref().unwrap_or("origin")).await.ok()?;
+        Some(place(&branch, &Project::of(&url).ok()?))
     }
 
     async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
@@ -106,12 +115,18 @@ async fn open(params: &Params, scene: &Scene) -> Told<String> {
         return Err(format!("you are on {branch}, which is the target; git_checkout makes another branch"));
     }
     let project = Project::of(&url)?;
+    scene.still_leads_to(&place(&branch, &project))?;
     let (program, args) = project.command(&branch, params, &|name| find(name, std::env::var_os("PATH")))?;
     let said = run(&program, args, scene).await?;
     Ok(format!(
         "the merge request from {branch} into {} is open at {}/{}\n{said}",
         params.target, project.host, project.path
     ))
+}
+
+/// The branch that is to be merged, and where.
+fn place(branch: &str, Project { host, path }: &Project) -> String {
+    format!("from {branch} at {host}/{path}")
 }
 
 /// A repository on a server.

@@ -31,7 +31,7 @@ GIT_DIR="$dir/push" GIT_OBJECT_DIRECTORY="$objects" \
 /// What receives a push at the other end. Where that is in the workspace it runs here, and heeds no setting there that names a program.
 const RECEIVES: &str = "git-receive-pack";
 const RECEIVES_HERE: &str = "git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.alternateRefsCommand=false \
-    -c receive.autogc=false -c gc.auto=0 -c maintenance.auto=false -c core.pager=cat receive-pack";
+    -c receive.denyCurrentBranch=refuse -c receive.denyDeleteCurrent=refuse -c receive.autogc=false -c gc.auto=0 -c maintenance.auto=false -c core.pager=cat receive-pack";
 
 pub struct GitPush;
 
@@ -47,12 +47,21 @@ pub struct Params {
 impl Tool for GitPush {
     const NAME: &'static str = "git_push";
     const DESCRIPTION: &'static str = "Pushes a branch of the workspace to a remote, never by force. Remotes are reached by https, by git, or in the workspace itself.";
+    // A remote can be given another address.
+    const ALWAYS: bool = false;
     type Params = Params;
 
     fn action(params: &Params, _: &Scene) -> Result<String, String> {
         names::remote(&params.remote)?;
         names::branch(&params.branch)?;
         Ok(Action::GitPush { remote: &params.remote, branch: &params.branch }.to_string())
+    }
+
+    async fn leads_to(params: &Params, scene: &Scene) -> Option<String> {
+        let _alone = scene.world.git.of(scene.agent).await;
+        let git = Git::new(scene).await.ok()?;
+        let to = address(&written(&git, &params.remote).await.ok()?, &scene.workspace()).ok()?;
+        Some(to.shown().to_string())
     }
 
     async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
@@ -64,6 +73,7 @@ async fn push(Params { remote, branch }: &Params, scene: &Scene) -> Told<String>
     let _alone = scene.world.git.of(scene.agent).await;
     let git = Git::new(scene).await?;
     let to = address(&written(&git, remote).await?, &scene.workspace())?;
+    scene.still_leads_to(&to.shown().to_string())?;
     let named = format!("refs/heads/{branch}^{{commit}}");
     let commit = git.run(["rev-parse", "--verify", "--quiet", "--end-of-options", &named]).await?;
     let hash = commit.text.trim();

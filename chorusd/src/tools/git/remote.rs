@@ -36,8 +36,12 @@ impl Address {
 
 /// An address without the user and password in it.
 pub fn without_password(url: &str) -> String {
-    match url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.split_once('@')?.1))) {
-        Some((scheme, rest)) => format!("{scheme}://…@{rest}"),
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    // Only in the authority: further on an `@` is part of the path, and must not pass for the host.
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    match authority.rsplit_once('@') {
+        Some((_, host)) => format!("{scheme}://…@{host}{path}"),
         None => url.to_owned(),
     }
 }

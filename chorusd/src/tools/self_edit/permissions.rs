@@ -42,6 +42,7 @@ impl Wanted {
 impl Tool for SelfEditPermissions {
     const NAME: &'static str = "self_edit_permissions";
     const DESCRIPTION: &'static str = "Changes what you may do, from your next step on. Only what the person who asked for this turn may grant is granted.";
+    const ALWAYS: bool = false;
     type Params = Params;
 
     fn action(params: &Params, _: &Scene) -> Result<String, String> {

@@ -24,6 +24,7 @@ impl Tool for SelfEditSystemPrompt {
     const NAME: &'static str = "self_edit_system_prompt";
     const DESCRIPTION: &'static str =
         "Replaces your own system prompt. It holds from your next step on, in this conversation and all later ones.";
+    const ALWAYS: bool = false;
     type Params = Params;
 
     fn action(params: &Params, _: &Scene) -> Result<String, String> {
