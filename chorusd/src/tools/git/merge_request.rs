@@ -25,9 +25,11 @@ const TIME: Duration = Duration::from_secs(60);
 const SAID: usize = 8 << 10;
 
 /// Variables that it is given, where they are set: where its login is, and how the network is reached.
-const VARIABLES: [&str; 24] = [
+const VARIABLES: [&str; 26] = [
     "PATH",
     "HOME",
+    "GH_HOST",
+    "GITLAB_HOST",
     "USER",
     "LOGNAME",
     "LANG",
@@ -164,14 +166,21 @@ impl Project {
         Params { title, description, target, .. }: &Params,
         find: &dyn Fn(&str) -> Option<PathBuf>,
     ) -> Told<(PathBuf, Vec<String>)> {
-        let gitlab = || find("glab").map(|program| (program, true));
-        let github = || find("gh").map(|program| (program, false));
-        let found = match &*self.host {
-            host if host.contains("gitlab") => gitlab(),
-            host if host.contains("github") => github(),
-            _ => gitlab().or_else(github),
-        };
         let Self { host, path } = self;
+        let known = |variable: &str, usual: &str| {
+            let own = std::env::var(variable).is_ok_and(|own| own.trim_start_matches("https://") == *host);
+            own || host == usual
+        };
+        let found = match (known("GITLAB_HOST", "gitlab.com"), known("GH_HOST", "github.com")) {
+            (true, _) => find("glab").map(|program| (program, true)),
+            (_, true) => find("gh").map(|program| (program, false)),
+            // The workspace says which host it is; the user's login goes to no host of its choosing.
+            _ => {
+                return Err(format!(
+                    "{host} is neither github.com, gitlab.com nor what GH_HOST or GITLAB_HOST of the daemon names; open it by hand: from {branch} into {target} at https://{host}/{path}"
+                ));
+            }
+        };
         let (program, gitlab) = found.ok_or_else(|| {
             format!("no program is installed here that opens merge requests at {host} (gh for GitHub, glab for GitLab); open it by hand: from {branch} into {target} at https://{host}/{path}")
         })?;
@@ -216,6 +225,7 @@ async fn run(program: &Path, args: Vec<String>, scene: &Scene) -> Told<String> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true)
+        .process_group(0)
         .spawn()
         .map_err(failed)?;
     let output = tokio::select! {
@@ -278,13 +288,15 @@ mod tests {
                 "--body=-x\n--y"
             ]
         );
-        let project = Project { host: "gitlab.example.org".into(), ..project };
+        let elsewhere = Project { host: "evil.example".into(), ..project };
+        assert!(elsewhere.command("topic", &params, &all).unwrap_err().contains("neither github.com"));
+        let project = Project { host: "gitlab.com".into(), ..elsewhere };
         let (program, args) = project.command("topic", &params, &all).unwrap();
         assert_eq!(
             (program.as_path(), args[2].as_str()),
-            (Path::new("/bin/glab"), "--repo=https://gitlab.example.org/me/it")
+            (Path::new("/bin/glab"), "--repo=https://gitlab.com/me/it")
         );
         let none = project.command("topic", &params, &|_| None).unwrap_err();
-        assert!(none.contains("from topic into main at https://gitlab.example.org/me/it"), "{none}");
+        assert!(none.contains("from topic into main at https://gitlab.com/me/it"), "{none}");
     }
 }
