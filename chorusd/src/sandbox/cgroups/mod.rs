@@ -10,11 +10,17 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use place::Place;
 
 use super::Limits;
 pub use group::Group;
+
+/// What the names of all groups of commands begin with.
+const PREFIX: &str = "chorus-";
+/// From this age on a group is used or was left behind.
+const OLD: Duration = Duration::from_secs(600);
 
 /// Where groups are made, one place for each hierarchy. None where somebody else keeps the daemon's.
 #[derive(Debug)]
@@ -34,9 +40,14 @@ impl Cgroups {
         let places = places.into_iter().filter_map(Place::prepared).collect();
         // Others may have a home of the same name, but never the same directory.
         let (device, inode) = fs::metadata(home).map_or((0, 0), |home| (home.dev(), home.ino()));
-        let found = Self { places, prefix: format!("chorus-{device:x}-{inode:x}-"), next: AtomicU64::new(0) };
+        let found = Self { places, prefix: format!("{PREFIX}{device:x}-{inode:x}-"), next: AtomicU64::new(0) };
         for place in &found.places {
             tracing::debug!(dir = %place.dir.display(), "commands get control groups");
+            // Of other homes, which may be gone, what is old and empty: a new one may be about to be joined.
+            let others = place.groups(PREFIX).into_iter().filter(|dir| is_old(dir));
+            for left in others.filter(|dir| fs::remove_dir(dir).is_err()) {
+                tracing::debug!("a control group that somebody uses stays: {}", left.display());
+            }
             for left in place.groups(&found.prefix) {
                 drop(Group::of(vec![left]));
             }
@@ -56,4 +67,9 @@ impl Cgroups {
         }
         group
     }
+}
+
+fn is_old(dir: &Path) -> bool {
+    let made = fs::metadata(dir).and_then(|dir| dir.modified());
+    made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age > OLD))
 }
