@@ -61,7 +61,7 @@ pub fn line(out: &Out, daemon: &DaemonInfo) -> String {
     )
 }
 
-/// `bubblewrap, Landlock 7, seccomp`, and what is missing.
+/// `bubblewrap, Landlock 7, seccomp, memory by cgroup, processes by namespace`, and what is missing.
 fn confined(sandbox: &SandboxInfo) -> String {
     let mut text = safe::one_line(&sandbox.way);
     if let Some(version) = sandbox.landlock {
@@ -69,6 +69,9 @@ fn confined(sandbox: &SandboxInfo) -> String {
     }
     if sandbox.seccomp {
         text.push_str(", seccomp");
+    }
+    for (what, by) in [("memory", &sandbox.memory), ("processes", &sandbox.processes)] {
+        text.push_str(&format!(", {what} by {}", safe::one_line(by)));
     }
     for missing in &sandbox.missing {
         text.push_str("; missing: ");

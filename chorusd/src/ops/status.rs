@@ -70,6 +70,8 @@ async fn sandbox(ops: &Ops) -> Option<SandboxInfo> {
         way: level.way.as_str().into(),
         landlock: level.landlock,
         seccomp: level.seccomp,
+        memory: level.memory.as_str().into(),
+        processes: level.processes.as_str().into(),
         missing: level.missing.iter().map(|missing| missing.what.clone()).collect(),
     })
 }

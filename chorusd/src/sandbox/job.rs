@@ -18,15 +18,18 @@ pub struct Confinement {
 pub struct Limits {
     /// From its start to its end; `None`: none.
     pub time: Option<Duration>,
-    /// Bytes of memory of each of its processes, and four times what its private directories hold.
+    /// Bytes of memory of each of its processes, of all together where there are control groups, and four times what each of
+    /// its private directories holds.
     pub memory: u64,
     /// Processes and threads at one time.
     pub processes: u64,
+    /// Bytes of each file that it writes.
+    pub file: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { time: Some(Duration::from_secs(120)), memory: 4 << 30, processes: 4096 }
+        Self { time: Some(Duration::from_secs(120)), memory: 4 << 30, processes: 4096, file: 8 << 30 }
     }
 }
 

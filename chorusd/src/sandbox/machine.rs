@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use tokio::net::UnixStream;
 use tokio::sync::OnceCell;
 
+use super::cgroups::Cgroups;
 use super::{Job, Level, Running, Way};
 
 /// The environment variable that leaves only one way to try. For tests; all it can do is take something away.
@@ -20,17 +21,25 @@ pub struct Sandbox {
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing runs inside there"))]
     program: PathBuf,
     home: PathBuf,
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there are none"))]
+    cgroups: Cgroups,
     /// What else is out of reach, wherever it lies.
     hidden: OnceLock<Vec<PathBuf>>,
     level: OnceCell<Level>,
 }
 
 impl Sandbox {
-    /// `program`: the daemon's own. `home` is Chorus's, and out of reach inside. What the machine can do is found out when it
-    /// is asked for first.
+    /// `program`: the daemon's own. `home` is Chorus's, and out of reach inside; it is there, and no other daemon has it. What
+    /// the machine can do is found out when it is asked for first. Control groups that an earlier one left are removed.
     #[must_use]
     pub fn new(program: &Path, home: &Path) -> Self {
-        Self { program: program.to_owned(), home: home.to_owned(), hidden: OnceLock::new(), level: OnceCell::new() }
+        Self {
+            program: program.to_owned(),
+            home: home.to_owned(),
+            cgroups: Cgroups::find(home),
+            hidden: OnceLock::new(),
+            level: OnceCell::new(),
+        }
     }
 
     /// Files and directories that are out of reach, wherever they lie; only the first call counts.
@@ -79,10 +88,15 @@ impl Sandbox {
 #[cfg(target_os = "linux")]
 mod linux {
     use std::ffi::OsString;
-    use std::os::fd::OwnedFd;
+    use std::io::IoSlice;
+    use std::mem::MaybeUninit;
+    use std::os::fd::{AsFd, OwnedFd};
+
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
     use super::{Job, Level, ONLY, OnceLock, Path, PathBuf, Running, Sandbox, Stdio, UnixStream, Way, io};
-    use crate::sandbox::wire::{CONFINE, MARK, NAMESPACES, Reached, Spec};
+    use crate::sandbox::cgroups::Group;
+    use crate::sandbox::wire::{CONFINE, GROUPS, MARK, NAMESPACES, Reached, Spec};
     use crate::sandbox::{Confinement, Exit, Limits, bubblewrap, environment, places};
 
     /// How long finding out may take.
@@ -161,6 +175,7 @@ mod linux {
                 Way::None => (PathBuf::from("/tmp"), vec!["/tmp".into(), "/var/tmp".into(), seen.workspace.clone()]),
                 _ => (seen.home, seen.writable),
             };
+            let group = self.cgroups.group(&job.confinement.limits);
             let spec = Spec {
                 way,
                 network,
@@ -171,6 +186,8 @@ mod linux {
                 env: environment::clean(std::env::vars_os(), &home, &job.env),
                 memory: job.confinement.limits.memory,
                 processes: job.confinement.limits.processes,
+                file: job.confinement.limits.file,
+                groups: group.bounds(),
             };
             let spec = serde_json::to_vec(&spec)?;
             let length = u32::try_from(spec.len()).map_err(io::Error::other)?;
@@ -178,7 +195,7 @@ mod linux {
             let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
             ours.set_nonblocking(true)?;
             // What the socket does not take is said while somebody waits for the end.
-            let said = io::Write::write(&mut &ours, &to_say).unwrap_or(0);
+            let said = say(&ours, &to_say, &group)?;
             to_say.drain(..said);
             let child = command
                 .env_clear()
@@ -192,8 +209,19 @@ mod linux {
                 .spawn()?;
             // It still holds what the child was given.
             drop(command);
-            Ok(Running::new(child, UnixStream::from_std(ours)?, to_say))
+            Ok(Running::new(child, UnixStream::from_std(ours)?, to_say, group))
         }
+    }
+
+    /// Says as much as the socket takes, and hands over the doors of the control groups; the number of bytes.
+    fn say(line: &std::os::unix::net::UnixStream, bytes: &[u8], group: &Group) -> io::Result<usize> {
+        let doors: Vec<_> = group.doors().map(AsFd::as_fd).collect();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(GROUPS))];
+        let mut beside = SendAncillaryBuffer::new(&mut space);
+        if !doors.is_empty() && !beside.push(SendAncillaryMessage::ScmRights(&doors)) {
+            return Err(io::Error::other("there are too many control groups"));
+        }
+        Ok(sendmsg(line, &[IoSlice::new(bytes)], &mut beside, SendFlags::NOSIGNAL)?)
     }
 
     /// The last line of what was printed; everybody who could print has ended.

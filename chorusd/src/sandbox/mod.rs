@@ -5,6 +5,7 @@
 
 #[cfg(target_os = "linux")]
 mod bubblewrap;
+mod cgroups;
 mod environment;
 #[cfg(target_os = "linux")]
 pub mod inside;
@@ -23,4 +24,4 @@ pub use level::{Level, Missing, Way};
 pub use machine::Sandbox;
 pub use run::{Ran, run};
 pub use running::Running;
-pub use wire::Processes;
+pub use wire::{Memory, Processes};

@@ -33,7 +33,21 @@ pub struct Spec {
     /// Bytes.
     pub memory: u64,
     pub processes: u64,
+    /// Bytes of one file.
+    pub file: u64,
+    /// The control groups that are to be joined: what each bounds, in the order of the descriptors that come with this.
+    pub groups: Vec<Bounds>,
 }
+
+/// What a control group bounds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bounds {
+    pub memory: bool,
+    pub processes: bool,
+}
+
+/// A command has at most this many control groups.
+pub const GROUPS: usize = 4;
 
 /// One thing that is seen inside. Paths are absolute, and those of the machine are real.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,6 +99,27 @@ pub struct Reached {
     pub landlock: Option<u32>,
     pub seccomp: bool,
     pub processes: Processes,
+    pub memory: Memory,
+}
+
+/// How memory is bounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Memory {
+    /// Of all processes of a command together, by a control group.
+    Cgroup,
+    /// Of each process, by a resource limit.
+    Rlimit,
+}
+
+impl Memory {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Cgroup => "cgroup",
+            Self::Rlimit => "rlimit",
+        }
+    }
 }
 
 /// How the number of processes is bounded.
@@ -93,7 +128,21 @@ pub struct Reached {
 pub enum Processes {
     /// By the namespace of the command: nobody gets past it.
     Namespace,
+    /// By a control group: the same.
+    Cgroup,
     /// By a resource limit of its user, who is not root.
     Rlimit,
     Unbounded,
+}
+
+impl Processes {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Namespace => "namespace",
+            Self::Cgroup => "cgroup",
+            Self::Rlimit => "rlimit",
+            Self::Unbounded => "none",
+        }
+    }
 }

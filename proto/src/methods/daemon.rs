@@ -85,6 +85,10 @@ pub struct SandboxInfo {
     pub landlock: Option<u32>,
     /// System calls that no build needs are refused.
     pub seccomp: bool,
+    /// `cgroup`: of a command as a whole; `rlimit`: of each of its processes.
+    pub memory: String,
+    /// What bounds their number: `namespace`, `cgroup` or `rlimit`; `none` where nothing does.
+    pub processes: String,
     /// What is not there, in words; empty where nothing is missing.
     pub missing: Vec<String>,
 }

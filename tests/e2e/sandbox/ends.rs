@@ -1,5 +1,7 @@
 //! Nothing is left: whichever way a command ends, all its processes do.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
 use chorus_proto::methods::send::{Cancel, CancelParams};
@@ -69,4 +71,32 @@ fn a_stop_ends_commands_and_saves() {
         assert!(turn.join().expect("a client").is_err());
         drop((home, server));
     }
+}
+
+#[test]
+fn a_bubblewrap_that_is_killed_while_it_sets_up_leaves_no_process_and_holds_up_nothing() {
+    // One that leaves what the real one leaves: a process of its group, with the line in its hands, that hears nothing.
+    let (mark, folder) = (mark(), tempfile::tempdir().expect("a directory"));
+    let path = std::env::var("PATH").expect("PATH");
+    let (killed, file) = (folder.path().join("killed"), folder.path().join("bwrap"));
+    let script = format!(
+        "#!/bin/sh\nif [ -e '{}' ]; then exec 3<&0; sleep {mark} <&3 & kill -9 $$; fi\nPATH='{path}'\nexec bwrap \"$@\"\n",
+        killed.display()
+    );
+    fs::write(&file, script).expect("a script");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("a program");
+    let path = format!("{}:{path}", folder.path().display());
+    let Some(rig) = Rig::by("bubblewrap", &[("PATH", &path)]) else { return };
+    assert_eq!(rig.run("echo on").ok(), "on\n");
+    fs::write(&killed, "").expect("a sign");
+    let begun = Instant::now();
+    let told = rig.run("echo never");
+    assert!(told.is_error && told.text.contains("ended from outside"), "{told:?}");
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    gone(&mark);
+    // In the background too.
+    rig.call(&json!({"command": "echo never", "background": true}));
+    gone(&mark);
+    fs::remove_file(&killed).expect("no sign");
+    assert_eq!(rig.run("echo on").ok(), "on\n");
 }

@@ -59,6 +59,15 @@ fn memory_is_bounded_and_no_core_is_left() {
 }
 
 #[test]
+fn a_file_is_bounded() {
+    for rig in Rig::each() {
+        assert_eq!(rig.run("truncate -s 1G f && rm f").ok(), "");
+        assert!(rig.run("truncate -s 9G f").is_error);
+        assert_eq!(rig.run("wc -c < f").ok(), "0\n");
+    }
+}
+
+#[test]
 fn a_flood_costs_neither_memory_nor_disk() {
     for rig in Rig::each() {
         rig.run("true");

@@ -2,6 +2,7 @@
 //! machine has.
 
 mod ends;
+mod groups;
 mod limits;
 mod reach;
 mod unconfined;

@@ -34,7 +34,16 @@ fn the_unit_is_written_says_what_to_enable_and_is_understood() {
     let program = fs::canonicalize(home.bins.chorusd).expect("chorusd");
     let set = format!("Environment=CHORUS_HOME={}", home.path.display());
     let start = format!("ExecStart={}", program.display());
-    let due = ["Type=notify", "WatchdogSec=60", "Restart=on-failure", "TimeoutStopSec=30", "UMask=0077", &set, &start];
+    let due = [
+        "Type=notify",
+        "WatchdogSec=60",
+        "Restart=on-failure",
+        "TimeoutStopSec=30",
+        "UMask=0077",
+        "Delegate=memory pids",
+        &set,
+        &start,
+    ];
     for line in due {
         assert!(unit.lines().any(|there| there == line), "{line}: {unit}");
     }

@@ -50,6 +50,8 @@ UMask=0077
 LimitCORE=0
 LimitNOFILE=16384
 TasksMax=4096
+# Each command of an agent is bounded as a whole, by a control group below the daemon's.
+Delegate=memory pids
 # One command of an agent that eats all memory must not take the daemon with it.
 OOMPolicy=continue
 UnsetEnvironment=LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT

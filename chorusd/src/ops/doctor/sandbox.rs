@@ -3,7 +3,7 @@
 use chorus_proto::methods::doctor::{Check, Verdict};
 
 use super::{check, check_with};
-use crate::sandbox::{Level, Processes, Way};
+use crate::sandbox::{Level, Memory, Processes, Way};
 
 /// What was reached, then each thing that is not there.
 pub fn checks(level: &Level) -> Vec<Check> {
@@ -26,11 +26,21 @@ pub fn checks(level: &Level) -> Vec<Check> {
     let landlock = level.landlock.map_or_else(|| "not there".into(), |abi| format!("ABI {abi}"));
     let seccomp = if level.seccomp { "system calls are filtered" } else { "not there" };
     let processes = match level.processes {
-        Processes::Namespace => "bounded for each command",
-        Processes::Rlimit => "bounded by a limit of the user",
+        Processes::Namespace => "bounded for each command, by its namespace",
+        Processes::Cgroup => "bounded for each command, by a control group",
+        Processes::Rlimit => "bounded by a limit of the user (rlimit), which does not bind root",
         Processes::Unbounded => "not bounded",
     };
-    let parts = [("Landlock", landlock), ("seccomp", seccomp.into()), ("processes", processes.into())];
+    let memory = match level.memory {
+        Memory::Cgroup => "bounded for each command, by a control group",
+        Memory::Rlimit => "bounded for each process (rlimit), not for a command as a whole",
+    };
+    let parts = [
+        ("Landlock", landlock),
+        ("seccomp", seccomp.into()),
+        ("processes", processes.into()),
+        ("memory", memory.into()),
+    ];
     let parts = parts.into_iter().map(|(name, text)| check(name, Verdict::Info, text));
     reached.into_iter().chain(missing).chain(parts).collect()
 }

@@ -16,7 +16,7 @@ use crate::sandbox::wire::{Reached, Report};
 /// # Errors
 /// What could not be taken away, or a command that cannot be started.
 pub fn run() -> Result<(), String> {
-    let spec = line::spec()?;
+    let (spec, doors) = line::spec()?;
     keep_descriptors().map_err(failed("cannot keep its descriptors to itself"))?;
     if getpid().is_init() {
         // Whoever made the namespace has one thread, which lives as long as it does.
@@ -35,9 +35,11 @@ pub fn run() -> Result<(), String> {
             let _ = super::namespaces::loopback_up();
         }
     }
+    let joined = limits::join(&spec.groups, &doors);
+    drop(doors);
     let bounded = limits::bound_namespace(spec.processes);
     powers::drop_all().map_err(failed("cannot give up its powers"))?;
-    let processes = limits::set(spec.memory, spec.processes, bounded).map_err(failed("cannot set limits"))?;
+    let (memory, processes) = limits::set(&spec, bounded, joined).map_err(failed("cannot set limits"))?;
     let landlock = landlock::restrict(&spec.writable).map_err(failed("Landlock"))?;
     let seccomp = seccomp::filter().map_err(failed("seccomp"))?;
     // Nobody else's memory and descriptors are read through /proc.
@@ -45,7 +47,7 @@ pub fn run() -> Result<(), String> {
     let [program, args @ ..] = &spec.argv[..] else { return Err("there is no command".into()) };
     let mut command = Command::new(program);
     command.args(args).env_clear().envs(spec.env).current_dir(&spec.dir).stdin(Stdio::null());
-    line::say(&Report::Ready(Reached { landlock, seccomp, processes }));
+    line::say(&Report::Ready(Reached { landlock, seccomp, processes, memory }));
     let child = std::os::unix::process::CommandExt::process_group(&mut command, 0)
         .spawn()
         .map_err(failed(format!("cannot run {}", program.display())))?;

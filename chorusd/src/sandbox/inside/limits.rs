@@ -1,10 +1,12 @@
 //! How much a command may use.
 
+use std::os::fd::OwnedFd;
+
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use rustix::process::{Resource, Rlimit, geteuid, getpid, setrlimit};
 
-use crate::sandbox::wire::Processes;
+use crate::sandbox::wire::{Bounds, Memory, Processes, Spec};
 
 /// Process numbers below this one are not given again once they were.
 const RESERVED: u64 = 300;
@@ -34,22 +36,42 @@ pub fn bound_namespace(processes: u64) -> bool {
     bound().is_ok()
 }
 
-/// The limits of each process. How their number is bounded; `bounded`: it is already.
+/// Joins control groups, with all that this process starts; what they bound.
+pub fn join(groups: &[Bounds], doors: &[OwnedFd]) -> Bounds {
+    let mut joined = Bounds::default();
+    for (bounds, door) in groups.iter().zip(doors) {
+        // 0 is whoever writes it, whatever its number is here or there.
+        if rustix::io::write(door, b"0").is_ok() {
+            joined.memory |= bounds.memory;
+            joined.processes |= bounds.processes;
+        }
+    }
+    joined
+}
+
+/// The limits of each process. How memory and the number of processes are bounded; `namespace`: the latter is already, as
+/// is what the groups that were `joined` bound.
 ///
 /// # Errors
 /// Those of the kernel.
-pub fn set(memory: u64, processes: u64, bounded: bool) -> rustix::io::Result<Processes> {
+pub fn set(spec: &Spec, namespace: bool, joined: Bounds) -> rustix::io::Result<(Memory, Processes)> {
     let limit = |what, most| setrlimit(what, Rlimit { current: Some(most), maximum: Some(most) });
     limit(Resource::Core, 0)?;
-    // What a program only reserves does not count, as that of Go, Java or Node.
-    limit(Resource::Data, memory)?;
-    if bounded {
-        return Ok(Processes::Namespace);
+    limit(Resource::Fsize, spec.file)?;
+    // What a program only reserves does not count, as that of Go, Java or Node. Also within a group: who is told that
+    // there is no more memory can say so, and whoever the kernel ends cannot.
+    limit(Resource::Data, spec.memory)?;
+    let memory = if joined.memory { Memory::Cgroup } else { Memory::Rlimit };
+    if namespace {
+        return Ok((memory, Processes::Namespace));
+    }
+    if joined.processes {
+        return Ok((memory, Processes::Cgroup));
     }
     // Before 5.14 all processes of the user would be counted, wherever they are; root is bound by none.
     if geteuid().is_root() || kernel() < (5, 14) {
-        return Ok(Processes::Unbounded);
+        return Ok((memory, Processes::Unbounded));
     }
-    limit(Resource::Nproc, processes)?;
-    Ok(Processes::Rlimit)
+    limit(Resource::Nproc, spec.processes)?;
+    Ok((memory, Processes::Rlimit))
 }

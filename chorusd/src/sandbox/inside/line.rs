@@ -1,10 +1,14 @@
 //! The line to the daemon: standard input, which is a socket.
 
-use rustix::io::{Errno, read, retry_on_intr, write};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+
+use rustix::io::{Errno, IoSliceMut, read, retry_on_intr, write};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::stdio::stdin;
 
 use super::failed;
-use crate::sandbox::wire::{Report, Spec};
+use crate::sandbox::wire::{GROUPS, Report, Spec};
 
 /// A description is never this long.
 const MOST: usize = 64 << 20;
@@ -19,20 +23,39 @@ pub fn say(report: &Report) {
     }
 }
 
-/// What is to be done. Nothing after it is taken.
+/// What is to be done, and the control groups that are to be joined. Nothing after it is taken.
 ///
 /// # Errors
 /// Anything else that is said.
-pub fn spec() -> Result<Spec, String> {
+pub fn spec() -> Result<(Spec, Vec<OwnedFd>), String> {
     let mut length = [0; 4];
-    fill(&mut length).map_err(failed("nobody says what is to run"))?;
+    let groups = fill_first(&mut length).map_err(failed("nobody says what is to run"))?;
     let length = u32::from_be_bytes(length) as usize;
     if length > MOST {
         return Err("what is to run is too long".into());
     }
     let mut bytes = vec![0; length];
     fill(&mut bytes).map_err(failed("nobody says what is to run"))?;
-    serde_json::from_slice(&bytes).map_err(failed("what is to run cannot be read"))
+    let spec = serde_json::from_slice(&bytes).map_err(failed("what is to run cannot be read"))?;
+    Ok((spec, groups))
+}
+
+/// Takes the first bytes, and the descriptors that come with them.
+fn fill_first(bytes: &mut [u8]) -> Result<Vec<OwnedFd>, Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(GROUPS))];
+    let mut beside = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::CMSG_CLOEXEC;
+    let took = retry_on_intr(|| recvmsg(stdin(), &mut [IoSliceMut::new(bytes)], &mut beside, flags))?;
+    let mut found = Vec::new();
+    for message in beside.drain() {
+        if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+            found.extend(descriptors);
+        }
+    }
+    match took.bytes {
+        0 => Err(Errno::PIPE),
+        count => fill(&mut bytes[count..]).map(|()| found),
+    }
 }
 
 fn fill(mut rest: &mut [u8]) -> Result<(), Errno> {
