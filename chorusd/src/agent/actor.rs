@@ -347,7 +347,8 @@ impl Actor {
             cancel.cancel();
         }
         let of = (run.turn, run.step);
-        let batch = Batch { registry: self.registry.clone(), agent: self.agent, of, by: run.by, cancel, voices };
+        let (registry, agent, name) = (self.registry.clone(), self.agent, self.name.clone());
+        let batch = Batch { registry, agent, name, of, by: run.by, cancel, voices };
         self.work.extend(batch.run(run.calls));
     }
 

@@ -2,8 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use chorus_proto::ToolCall;
+use chorus_proto::methods::send::Said;
+use chorus_proto::{EventType, ToolCall};
 use futures_util::future::{BoxFuture, FutureExt as _};
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -14,14 +16,20 @@ use super::event::{Event, ToolEnded};
 use super::registry::Registry;
 use super::voice::Voices;
 use crate::failure::Failure;
+use crate::store::journal::NewEvent;
 use crate::tools::{self, Outcome, Scene};
 use crate::who::Requester;
+
+/// Characters of an error that observers are told.
+const TOLD: usize = 300;
 
 /// Where the calls of one answer are made.
 #[derive(Debug, Clone)]
 pub struct Batch {
     pub registry: Arc<Registry>,
     pub agent: Uuid,
+    /// The agent's name.
+    pub name: String,
     /// The turn and the step.
     pub of: (Uuid, u32),
     /// Who asked for the turn.
@@ -58,7 +66,10 @@ impl Batch {
             let batch = self.clone();
             // A task of its own: one that panics takes nothing else along.
             let task = tokio::spawn(async move {
-                let outcome = batch.one(planned).await;
+                let call = planned.call.clone();
+                batch.begins(&call);
+                let outcome = std::panic::AssertUnwindSafe(batch.one(planned)).catch_unwind().await;
+                let outcome = batch.ends(&call, outcome.unwrap_or_else(|_| broken()));
                 if matches!(outcome, Outcome::Stop(_)) {
                     batch.cancel.cancel();
                 }
@@ -78,6 +89,37 @@ impl Batch {
             Some(scene) if !self.cancel.is_cancelled() => tools::carry_out(planned.call, Arc::new(scene)).await,
             _ => Outcome::error("the turn was cancelled before this ran"),
         }
+    }
+
+    /// Tells that a call begins, before anybody is asked about it.
+    fn begins(&self, call: &ToolCall) {
+        self.tell(EventType::ToolStarted, json!({"turn_id": self.of.0, "id": call.id, "name": call.name}));
+        self.voices.say(&Said::Tool { id: call.id.clone(), name: call.name.clone() });
+    }
+
+    /// Takes secrets out of what came of a call, and tells that it has ended, before the one behind it begins.
+    fn ends(&self, call: &ToolCall, outcome: Outcome) -> Outcome {
+        let redact = self.registry.directory.by_id(self.agent).is_none_or(|entry| entry.facts.redact);
+        let outcome = outcome.redacted(self.registry.models.redactor(), redact);
+        let wrong = match &outcome {
+            Outcome::Told { is_error: false, .. } => None,
+            Outcome::Told { text, .. } => Some(text),
+            Outcome::Stop(failure) => Some(&failure.message),
+        };
+        let is_error = wrong.is_some();
+        let mut data = json!({"turn_id": self.of.0, "id": call.id, "name": call.name, "is_error": is_error});
+        if let Some(line) = wrong.and_then(|text| text.lines().find(|line| !line.trim().is_empty())) {
+            data["error"] = line.chars().take(TOLD).collect::<String>().into();
+        }
+        self.tell(EventType::ToolFinished, data);
+        self.voices.say(&Said::Result { id: call.id.clone(), name: call.name.clone(), is_error });
+        outcome
+    }
+
+    /// Tells observers; nobody waits for it.
+    fn tell(&self, kind: EventType, data: Value) {
+        let (at, agent) = (self.registry.clock.now(), Some(self.name.clone()));
+        drop(self.registry.store.journal.emit(vec![NewEvent { at, kind, agent, data }]));
     }
 
     /// What a tool sees, as it is now: the profile of an agent may change between two calls.
@@ -100,9 +142,7 @@ impl Batch {
     }
 
     async fn ended(self, call: ToolCall, told: oneshot::Receiver<Outcome>) -> Event {
-        let outcome = told.await.unwrap_or_else(|_| Outcome::error("the tool failed: it ended in the middle"));
-        let redact = self.registry.directory.by_id(self.agent).is_none_or(|entry| entry.facts.redact);
-        let outcome = outcome.redacted(self.registry.models.redactor(), redact);
+        let outcome = told.await.unwrap_or_else(|_| broken());
         let (of, moment) = (self.of, moment(&self.registry));
         let (text, is_error, stop) = match outcome {
             Outcome::Told { text, is_error } => (text, is_error, None),
@@ -113,4 +153,9 @@ impl Batch {
             Err(e) => Event::TurnClosed { turn: of.0, moment, result: Err(Failure::internal(e.to_string())) },
         }
     }
+}
+
+/// What comes of a tool that panics.
+fn broken() -> Outcome {
+    Outcome::error("the tool failed: it ended in the middle")
 }

@@ -2,34 +2,22 @@
 
 use std::mem;
 
-use chorus_proto::methods::send::Said;
-use chorus_proto::{ErrorKind, EventType};
-use serde_json::json;
+use chorus_proto::ErrorKind;
 
 use super::effect::{Effect, Planned, RunTools};
 use super::event::ToolEnded;
 use super::state::State;
 use super::turn::{Phase, Turn};
 use crate::failure::Failure;
-use crate::message::Stored;
-
-/// Characters of an error that observers are told.
-const TOLD: usize = 300;
 
 impl Turn {
-    /// What the model said is in the journal: its tools are called.
+    /// What the model said is in the journal: its tools are called. Whoever calls them tells when each begins and ends.
     pub(super) fn run_tools(&mut self, effects: &mut Vec<Effect>) {
         let Phase::Keeping(calls) = &mut self.phase else { return };
         let running = mem::take(calls);
-        let id = self.id;
-        for call in &running {
-            let data = json!({"turn_id": id, "id": call.id, "name": call.name});
-            effects.push(Effect::Tell(EventType::ToolStarted, data));
-            effects.push(Effect::SayAll(Said::Tool { id: call.id.clone(), name: call.name.clone() }));
-        }
         let calls = running.iter().map(|call| Planned { call: call.clone(), refused: self.allowance.take() }).collect();
         effects.push(Effect::RunTools(Box::new(RunTools {
-            turn: id,
+            turn: self.id,
             step: self.step,
             calls,
             by: self.by.clone(),
@@ -57,24 +45,12 @@ impl State {
         let Some(turn) = self.turn.as_mut().filter(current) else { return };
         let Phase::Tools { running, kept } = &mut turn.phase else { return };
         let Some(at) = running.iter().position(|running| running.id == call) else { return };
-        let ended = running.remove(at);
+        running.remove(at);
         *kept += 1;
         turn.allowance.ended(is_error);
         if turn.stop.is_none() {
             turn.stop = stop;
         }
-        let mut data = json!({"turn_id": id, "id": ended.id, "name": ended.name, "is_error": is_error});
-        if let Some(error) = is_error.then(|| error_of(&result)).flatten() {
-            data["error"] = error.into();
-        }
-        effects.push(Effect::Tell(EventType::ToolFinished, data));
-        effects.push(Effect::SayAll(Said::Result { id: ended.id, name: ended.name, is_error }));
         self.keep_on(result, moment, None, effects);
     }
-}
-
-/// The beginning of what a result says went wrong.
-fn error_of(result: &Stored) -> Option<String> {
-    let message = result.to_message().ok()?;
-    Some(message.content.lines().find(|line| !line.trim().is_empty())?.chars().take(TOLD).collect())
 }

@@ -65,7 +65,7 @@ pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
 
 /// How commands are confined, where that is known or soon will be.
 async fn sandbox(ops: &Ops) -> Option<SandboxInfo> {
-    let level = tokio::time::timeout(SOON, ops.registry.world.sandbox.known()).await.ok()?;
+    let level = tokio::time::timeout(SOON, ops.registry.world.sandbox.known()).await.ok()??;
     Some(SandboxInfo {
         way: level.way.as_str().into(),
         landlock: level.landlock,

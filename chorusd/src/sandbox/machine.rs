@@ -47,16 +47,17 @@ impl Sandbox {
         let _ = self.hidden.set(paths);
     }
 
-    /// What is reached here; finds it out at the first call.
-    pub async fn known(&self) -> &Level {
-        self.level
-            .get_or_init(async || {
-                let level = self.probe().await;
-                tracing::info!("commands of agents are confined by: {level}");
-                level.missing.iter().for_each(|missing| tracing::warn!("commands of agents: {}", missing.what));
-                level
-            })
-            .await
+    /// What is reached here; finds it out at the first call. `None`: the machine is short of what that takes just now, and the
+    /// next call tries again.
+    pub async fn known(&self) -> Option<&Level> {
+        let found = self.level.get_or_try_init(async || {
+            let level = self.probe().await?;
+            tracing::info!("commands of agents are confined by: {level}");
+            level.missing.iter().for_each(|missing| tracing::warn!("commands of agents: {}", missing.what));
+            Ok(level)
+        });
+        let short = |e: &io::Error| tracing::warn!("how commands can be confined cannot be found out now: {e}");
+        found.await.inspect_err(short).ok()
     }
 
     /// What is reached here, where it is known.
@@ -94,6 +95,8 @@ mod linux {
 
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
+    use rustix::io::Errno;
+
     use super::{Job, Level, ONLY, OnceLock, Path, PathBuf, Running, Sandbox, Stdio, UnixStream, Way, io};
     use crate::sandbox::cgroups::Group;
     use crate::sandbox::wire::{CONFINE, GROUPS, MARK, NAMESPACES, Reached, Spec};
@@ -102,9 +105,15 @@ mod linux {
     /// How long finding out may take.
     const PROBE: std::time::Duration = std::time::Duration::from_secs(10);
 
+    /// Of descriptors, memory or processes: it says nothing about the ways there are.
+    fn is_shortage(error: &io::Error) -> bool {
+        let short = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::AGAIN];
+        Errno::from_io_error(error).is_some_and(|error| short.contains(&error))
+    }
+
     impl Sandbox {
-        /// Runs `true` in each way until one works.
-        pub(super) async fn probe(&self) -> Level {
+        /// Runs `true` in each way until one works. Fails only where another time may be better.
+        pub(super) async fn probe(&self) -> io::Result<Level> {
             let only = std::env::var(ONLY).ok();
             let mut failed = Vec::new();
             for way in [Way::Bubblewrap, Way::Namespaces] {
@@ -113,20 +122,22 @@ mod linux {
                     continue;
                 }
                 match self.probe_by(way).await {
-                    Ok(reached) => return Level::new(way, reached, &failed),
-                    Err(why) => failed.push((way, why)),
+                    Ok(reached) => return Ok(Level::new(way, reached, &failed)),
+                    Err(short) if is_shortage(&short) => return Err(short),
+                    Err(why) => failed.push((way, why.to_string())),
                 }
             }
             match self.probe_by(Way::None).await {
-                Ok(reached) => Level::new(Way::None, reached, &failed),
+                Ok(reached) => Ok(Level::new(Way::None, reached, &failed)),
+                Err(short) if is_shortage(&short) => Err(short),
                 Err(why) => {
-                    failed.push((Way::None, why));
-                    Level::nothing(&failed)
+                    failed.push((Way::None, why.to_string()));
+                    Ok(Level::nothing(&failed))
                 }
             }
         }
 
-        async fn probe_by(&self, way: Way) -> Result<Reached, String> {
+        async fn probe_by(&self, way: Way) -> io::Result<Reached> {
             let job = Job {
                 argv: vec!["true".into()],
                 env: Vec::new(),
@@ -136,15 +147,15 @@ mod linux {
                     limits: Limits { time: Some(PROBE), ..Limits::default() },
                 },
             };
-            let (reader, writer) = io::pipe().map_err(|e| e.to_string())?;
+            let (reader, writer) = io::pipe()?;
             let errors = Stdio::from(writer);
-            let mut running = self.start_by(way, &job, Stdio::null(), errors).map_err(|e| e.to_string())?;
+            let mut running = self.start_by(way, &job, Stdio::null(), errors)?;
             let ended = tokio::time::timeout(PROBE, running.wait()).await;
             match (ended, running.reached()) {
                 (Ok(Ok(Exit::Code(0))), Some(reached)) => Ok(reached),
-                (Err(_), _) => Err("it takes too long".into()),
-                (Ok(Err(e)), _) => Err(said(reader).unwrap_or_else(|| e.to_string())),
-                (Ok(Ok(exit)), _) => Err(format!("`true` ended with {exit:?}")),
+                (Err(_), _) => Err(io::Error::other("it takes too long")),
+                (Ok(Err(e)), _) => Err(said(reader).map_or(e, io::Error::other)),
+                (Ok(Ok(exit)), _) => Err(io::Error::other(format!("`true` ended with {exit:?}"))),
             }
         }
 
@@ -248,8 +259,8 @@ mod elsewhere {
     use super::{Job, Level, Running, Sandbox, Stdio, Way, io};
 
     impl Sandbox {
-        pub(super) async fn probe(&self) -> Level {
-            Level::nothing(&[(Way::None, "namespaces are Linux's".into())])
+        pub(super) async fn probe(&self) -> io::Result<Level> {
+            Ok(Level::nothing(&[(Way::None, "namespaces are Linux's".into())]))
         }
 
         pub(super) fn start_by(&self, _: Way, _: &Job, _: Stdio, _: Stdio) -> io::Result<Running> {

@@ -27,6 +27,27 @@ fn a_file_is_made_with_its_folders_and_replaced_with_its_mode() {
 }
 
 #[test]
+fn what_a_crash_left_of_a_write_goes_with_the_next_one() {
+    let bench = Bench::new();
+    let left = ".0123456789abcdef0123456789abcdef.chorus";
+    let others = [".0123456789abcdef.chorus", ".0123456789ABCDEF0123456789abcdef.chorus", "sub/x"];
+    for name in others.iter().chain([&left]) {
+        bench.put(name, "half");
+    }
+    // A folder of that name was made by nobody here; one elsewhere is for a write there.
+    let folder = ".1123456789abcdef0123456789abcdef.chorus";
+    fs::create_dir(bench.path(folder)).expect("a folder");
+    bench.put(&format!("sub/{left}"), "half");
+    bench.create("a", "").unwrap();
+    let mut names = vec!["a", "sub", folder, "sub/.0123456789abcdef0123456789abcdef.chorus"];
+    names.extend(others);
+    names.sort_unstable();
+    assert_eq!(bench.names(), names);
+    bench.append("sub/x", "").unwrap();
+    assert!(!bench.path("sub").join(left).exists());
+}
+
+#[test]
 fn another_name_of_a_file_keeps_what_it_had() {
     let bench = Bench::new();
     fs::write(bench.folder.path().join("outside"), "mine").expect("a file");

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use chorus_proto::{ErrorKind, EventType};
+use chorus_proto::ErrorKind;
 
 use super::turns::{MOMENT, T1, closed, ended, failed, kept, names, said_in};
 use super::{Bench, Facts};
@@ -95,19 +95,6 @@ fn a_tool_that_cannot_go_on_ends_the_turn_when_all_calls_have_results() {
     assert_eq!(names(&bench.handle(kept())), ["close"]);
     assert_eq!(failed(&bench.handle(closed(T1))).kind, ErrorKind::DiskFull);
     assert_eq!(bench.texts(), ["go", "look", "a", "b"]);
-}
-
-#[test]
-fn observers_read_what_went_wrong() {
-    let mut bench = Bench::asking();
-    bench.handle(said_in(T1, 1, "look", &["there is no x"]));
-    bench.handle(kept());
-    let effects = bench.state.handle(ended(1, "there is no x", true, None));
-    let told = effects.iter().find_map(|effect| match effect {
-        Effect::Tell(EventType::ToolFinished, data) => Some(data.clone()),
-        _ => None,
-    });
-    assert_eq!(told.unwrap()["error"], "there is no x");
 }
 
 #[test]

@@ -5,8 +5,12 @@ use chorus_proto::methods::doctor::{Check, Verdict};
 use super::{check, check_with};
 use crate::sandbox::{Level, Memory, Processes, Way};
 
-/// What was reached, then each thing that is not there.
-pub fn checks(level: &Level) -> Vec<Check> {
+/// What was reached, then each thing that is not there. `None`: it could not be found out.
+pub fn checks(level: Option<&Level>) -> Vec<Check> {
+    let Some(level) = level else {
+        let text = "it cannot be found out now; until it is, every command is asked about";
+        return vec![check_with("sandbox", Verdict::Warn, text, "ask again; the daemon's log says what is short")];
+    };
     let reached = match level.way {
         Way::None => None,
         way => Some(check("sandbox", Verdict::Ok, format!("commands run in one, made by {}", maker(way)))),

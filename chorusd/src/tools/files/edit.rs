@@ -6,10 +6,9 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fchmod, fstat, mkdirat, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
-use uuid::Uuid;
 
 use super::workspace::{open_folder, regular, why};
-use super::{Locks, Place, Workspace};
+use super::{Locks, Place, Workspace, beside};
 
 /// Bytes of a file that may be changed in parts; it is held in memory.
 const LONGEST: u64 = 16 << 20;
@@ -83,6 +82,7 @@ impl Edit<'_> {
         let wrong = |e| why(folder.as_fd(), name, &path, e);
         let status = fstat(folder).map_err(wrong)?;
         let _lock = self.locks.lock((status.st_dev, status.st_ino), name);
+        beside::sweep(folder.as_fd());
         let old = old(folder.as_fd(), name, &path, reads)?;
         let (bytes, told) = change(old.as_ref())?;
         let mode = old.map_or(Mode::from_raw_mode(0o644), |old| old.mode);
@@ -149,7 +149,7 @@ fn old(folder: BorrowedFd<'_>, name: &str, path: &str, reads: bool) -> Result<Op
 
 /// Writes it beside its name and gives it the name when it is whole and on the disk: a crash leaves the old or the new.
 fn replace(folder: &OwnedFd, name: &str, bytes: &[u8], mode: Mode) -> Result<(), Errno> {
-    let beside = format!(".{}.chorus", Uuid::new_v4().simple());
+    let beside = beside::name();
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = openat(folder, &beside, flags, Mode::from_raw_mode(0o600))?;
     let named = fill(file.into(), bytes, mode).and_then(|()| renameat(folder, &beside, folder, name));

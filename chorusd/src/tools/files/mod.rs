@@ -1,6 +1,7 @@
 //! The file tools, and how they reach a workspace: by paths that are cleaned once, beneath a held directory.
 
 pub mod append_file;
+mod beside;
 pub mod create_file;
 mod edit;
 mod lines;

@@ -8,7 +8,7 @@ use chorus_tests::chat::Chat as _;
 use chorus_tests::disk::SmallDisk;
 use chorus_tests::model_server::{Answer, ModelServer};
 use chorus_tests::{DEADLINE, Daemon, wait_until};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::{MODELS, Rig, assert_legal, send};
 use super::{called, results};
@@ -42,17 +42,44 @@ fn a_full_workspace_is_told_and_keeps_what_was_there() {
 
 #[test]
 fn without_a_free_descriptor_a_tool_says_so_and_the_record_stays_legal() {
+    let told = without_descriptors("view", &json!({"path": "."}), true);
+    assert!(told.contains("too many files are open"), "{told}");
+}
+
+#[test]
+fn without_a_free_descriptor_a_command_is_not_run_and_says_so() {
+    let told = without_descriptors("bash", &json!({"command": "touch ran"}), true);
+    assert!(told.starts_with("the command was not run: "), "{told}");
+}
+
+#[test]
+fn without_a_free_descriptor_nothing_is_learnt_about_the_sandbox() {
+    let told = without_descriptors("bash", &json!({"command": "touch ran"}), false);
+    assert!(told.contains("was not approved"), "what is not known to be confined is asked about: {told}");
+}
+
+/// What a model is told of a call for which the daemon has no descriptor left; `before`: where it was made before, too. After it
+/// the same call is done, and nobody is asked about it.
+fn without_descriptors(tool: &str, params: &Value, before: bool) -> String {
     let (server, home) = (ModelServer::start(), home());
-    home.make();
-    fs::write(home.path.join("config.toml"), server.config_toml()).expect("config.toml");
+    // Nobody answers here.
+    home.configure(&format!("approval_timeout = \"1s\"\n{}", server.config_toml()));
     let mut command = home.command("sh");
     command.args(["-c", "ulimit -n 64; exec \"$0\"", home.bins.chorusd]);
     let daemon = Daemon::start_by(&home, command);
-    let init = InitParams { name: "a".into(), model: Some(MODELS[0].into()), ..Default::default() };
+    let init = InitParams {
+        name: "a".into(),
+        model: Some(MODELS[0].into()),
+        permissions: Some("open".into()),
+        ..Default::default()
+    };
     daemon.client().call::<Init>(&init).expect("agent.init");
     let rig = Rig { server, home, daemon, model: MODELS[0] };
     let mut client = rig.client();
-    rig.answer(Answer::text(["Wait. "]).gate("full").call("c1", "view", &json!({"path": "."})));
+    if before {
+        called(&rig, &mut client, &[(tool, params.clone())]);
+    }
+    rig.answer(Answer::text(["Wait. "]).gate("full").call("c1", tool, params));
     rig.server.anthropic().always(Answer::text(["There."]));
     let turn = rig.send_beside("Look.");
     rig.server.reached("full");
@@ -63,11 +90,15 @@ fn without_a_free_descriptor_a_tool_says_so_and_the_record_stays_legal() {
     });
     rig.server.open("full");
     // The model may be out of reach now, too.
-    let _ = turn.join().expect("the client");
+    let ended = turn.join().expect("the client");
     drop(all);
     let told = results(&mut client);
-    assert!(told[0].is_error && told[0].content.contains("too many files are open"), "{told:?}");
+    let told = told.get(usize::from(before)).unwrap_or_else(|| panic!("{told:?} {ended:?}"));
+    assert!(told.is_error, "{told:?}");
     assert_legal(&client.shown("a"));
     let reply = wait_until("a turn to work again", DEADLINE, || send(&mut client, "Again.").ok());
     assert_eq!(reply.reply, "There.");
+    let again = called(&rig, &mut client, &[(tool, params.clone())]);
+    assert!(again.iter().all(|result| !result.is_error), "{again:?}");
+    told.content.clone()
 }

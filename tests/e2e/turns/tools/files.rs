@@ -116,23 +116,3 @@ fn a_rule_about_a_file_holds_however_the_file_is_named() {
     assert!(shown.contains(&"view") && shown.contains(&"create_file"), "{shown:?}");
     assert!(!shown.contains(&"append_file") && !shown.contains(&"list_models"), "{shown:?}");
 }
-
-#[test]
-fn where_somebody_is_to_be_asked_calls_run_in_their_order() {
-    let rig = Rig::new();
-    let mut client = rig.client();
-    configure(&mut client, "permissions", r#"{"ask": ["tool:list_models:"], "allow": ["tool:(view|create_file):.*"]}"#);
-    let told = called(
-        &rig,
-        &mut client,
-        &[
-            ("list_models", json!({})),
-            ("create_file", json!({"path": "x", "content": "1"})),
-            ("list_models", json!({})),
-            ("view", json!({"path": "x"})),
-        ],
-    );
-    let order: Vec<_> = told.iter().map(|result| result.tool_call_id.as_deref().expect("an id")).collect();
-    assert_eq!(order, ["c0", "c1", "c2", "c3"]);
-    assert_eq!(told.iter().map(|result| result.is_error).collect::<Vec<_>>(), [true, false, true, false]);
-}

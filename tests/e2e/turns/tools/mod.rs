@@ -1,9 +1,11 @@
 //! Turns in which a model works on its workspace.
 
 mod change;
+mod ends;
 mod faults;
 mod files;
 mod limits;
+mod order;
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::{Client, Message, Role};

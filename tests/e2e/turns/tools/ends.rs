@@ -1,0 +1,120 @@
+//! The daemon ends while a command runs: in order, or at once.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use chorus_proto::{EventType, Role, Trigger};
+use chorus_tests::chat::Chat as _;
+use chorus_tests::model_server::Answer;
+use chorus_tests::process::is_running;
+use chorus_tests::{DEADLINE, Daemon, wait_until};
+use serde_json::json;
+
+use super::super::{MODELS, Rig, assert_legal, send};
+use super::{configure, results};
+
+/// Notes that it was begun and by which process, and does not end by itself.
+const COMMAND: &str = "echo x >> begun; exec sleep 8642";
+
+/// A turn of `a` in a command.
+fn begun(
+    rig: &Rig,
+) -> std::thread::JoinHandle<Result<chorus_proto::methods::send::SendResult, chorus_proto::CallError>> {
+    configure(&mut rig.client(), "permissions", "open");
+    rig.answer(Answer::calls("c1", "bash", &json!({"command": COMMAND})).call(
+        "c2",
+        "create_file",
+        &json!({"path": "beside", "content": ""}),
+    ));
+    let turn = rig.send_beside("Run it.");
+    let file = rig.home.agent("a").join("workspace/begun");
+    wait_until("the command to begin", DEADLINE, || fs::read(&file).ok().filter(|text| !text.is_empty()));
+    // And what ran beside it to be in the record.
+    wait_until("a result", DEADLINE, || (results(&mut rig.client()).len() == 1).then_some(()));
+    turn
+}
+
+/// The processes below a process.
+fn below(pid: u32) -> Vec<u32> {
+    let parent = |of: u32| -> Option<u32> {
+        let stat = fs::read_to_string(format!("/proc/{of}/stat")).ok()?;
+        stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()
+    };
+    let all = fs::read_dir("/proc").expect("/proc").flatten();
+    let all: Vec<u32> = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    let (mut found, mut last) = (vec![pid], 0);
+    while found.len() > last {
+        last = found.len();
+        found.extend(
+            all.iter().filter(|of| parent(**of).is_some_and(|of| found.contains(&of))).copied().collect::<Vec<_>>(),
+        );
+        found.sort_unstable();
+        found.dedup();
+    }
+    found.retain(|of| *of != pid);
+    found
+}
+
+#[track_caller]
+fn gone(processes: &[u32]) {
+    assert!(!processes.is_empty());
+    wait_until("every process of the command to end", DEADLINE, || {
+        processes.iter().all(|pid| !is_running(*pid)).then_some(())
+    });
+}
+
+/// How often the command was begun.
+fn times(rig: &Rig) -> usize {
+    fs::read_to_string(rig.home.agent("a").join("workspace/begun")).expect("the file").lines().count()
+}
+
+#[test]
+fn a_stop_ends_the_command_closes_its_call_and_saves() {
+    for model in MODELS {
+        let rig = Rig::on(model);
+        let turn = begun(&rig);
+        let processes = below(rig.daemon.pid);
+        let Rig { server, home, daemon, .. } = rig;
+        let at = Instant::now();
+        assert!(daemon.terminate().success());
+        assert!(at.elapsed() < Duration::from_secs(10), "{:?}", at.elapsed());
+        assert!(turn.join().expect("the client").is_err());
+        gone(&processes);
+        let rig = Rig { daemon: Daemon::start(&home), server, home, model };
+        let mut client = rig.client();
+        let sessions = client.history("a");
+        assert_eq!((sessions.len(), sessions[0].header.trigger), (1, Trigger::Shutdown));
+        let (_, messages) = client.session("a", "latest");
+        assert_legal(&messages);
+        let result = messages.iter().find(|message| message.tool_call_id.as_deref() == Some("c1")).expect("a result");
+        assert!(result.is_error && result.content.contains("[cancelled"), "{}", result.content);
+        assert_eq!((times(&rig), rig.server.requests().len()), (1, 1), "nothing is run or asked again");
+    }
+}
+
+#[test]
+fn after_a_kill_what_came_of_the_command_is_unknown_and_it_is_not_run_again() {
+    for model in MODELS {
+        let rig = Rig::on(model);
+        let turn = begun(&rig);
+        let processes = below(rig.daemon.pid);
+        let rig = rig.crash();
+        assert!(turn.join().expect("the client").is_err());
+        gone(&processes);
+        rig.wait_for(EventType::TurnInterrupted, 1);
+        let mut client = rig.client();
+        let shown = client.shown("a");
+        assert_legal(&shown);
+        let of = |id: &str| shown.iter().find(|message| message.tool_call_id.as_deref() == Some(id)).expect("a result");
+        assert_eq!((of("c1").content.as_str(), of("c1").is_error), ("interrupted, outcome unknown", true));
+        assert!(!of("c2").is_error, "what had ended keeps its result");
+        rig.say("I look whether it was done.");
+        assert_eq!(send(&mut client, "And now?").expect("a turn").reply, "I look whether it was done.");
+        // Once more: what is known by now stays.
+        let rig = rig.crash();
+        let mut client = rig.client();
+        assert_eq!(results(&mut client).len(), 2);
+        assert_eq!(client.shown("a").iter().filter(|message| message.role == Role::User).count(), 2);
+        assert_eq!((times(&rig), rig.server.requests().len()), (1, 2), "nothing is run or asked again");
+    }
+}
