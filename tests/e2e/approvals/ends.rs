@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
+use chorus_proto::methods::approvals::{Approve, ApproveParams};
 use chorus_proto::methods::send::{Cancel, CancelParams, Send, SendParams};
 use chorus_proto::{ErrorKind, Trigger};
 use chorus_tests::chat::{Chat as _, kind_of};
 use chorus_tests::model_server::{Answer, ModelServer};
 use chorus_tests::{DEADLINE, Daemon, Hands, Inside, wait_until};
 use jiff::Timestamp;
-use serde_json::json;
 
 use super::{Rig, agent, approve, audit, calls_of, config, list, open, results};
 use crate::contexts::idle::notices;
@@ -108,14 +108,45 @@ fn after_a_crash_what_was_asked_is_denied_and_the_call_has_its_result() {
 }
 
 #[test]
-fn what_the_profile_denies_by_now_no_answer_lets_through() {
+fn other_permissions_close_what_was_asked_under_the_old_ones() {
     let rig = Rig::new();
-    let (asked, turn) = rig.asked(1);
-    let permissions = json!({"deny": ["tool:list_models:.*"], "allow": [".*"]});
-    let params = ConfigParams { name: "a".into(), key: Some("permissions".into()), value: Some(permissions) };
-    rig.client().call::<Config>(&params).expect("set");
-    assert_eq!(kind_of(approve(&mut rig.client(), &asked[0].id)), ErrorKind::Denied);
-    turn.join().expect("the client").expect("a turn");
-    assert!(rig.results("a")[0].0);
-    assert_eq!(rig.decisions(), ["ask", "refused"]);
+    rig.agent("b");
+    let (asked, turn) = rig.asked(2);
+    rig.script(1);
+    let other = rig.send_beside("b", "And of b?");
+    let of_b = open(&mut rig.client(), 3).into_iter().find(|asked| asked.agent == "b").expect("a question of b");
+    let set = |key: &str, value: &str| {
+        let params = ConfigParams { name: "a".into(), key: Some(key.into()), value: Some(value.into()) };
+        rig.client().call::<Config>(&params).expect("set");
+    };
+    set("idle_timeout", "2h");
+    set("permissions", "asking");
+    assert_eq!(list(&mut rig.client()).len(), 3, "they are the same as before");
+    set("permissions", "locked");
+    assert_eq!(turn.join().expect("the client").expect("a turn").reply, "Done.");
+    let results = rig.results("a");
+    assert!(results.len() == 2 && results.iter().all(|(is_error, text)| *is_error && text.contains("were changed")));
+    for asked in &asked {
+        assert_eq!(kind_of(approve(&mut rig.client(), &asked.id)), ErrorKind::Conflict);
+    }
+    assert_eq!(list(&mut rig.client()), [of_b.clone()]);
+    approve(&mut rig.client(), &of_b.id).expect("heard");
+    other.join().expect("the client").expect("a turn");
+    assert_eq!(rig.decisions()[3..], ["changed", "changed", "withdrawn", "withdrawn", "approved"]);
+}
+
+#[test]
+fn an_edit_of_agent_json_closes_it_before_anybody_can_answer() {
+    for always in [false, true] {
+        let rig = Rig::new();
+        let (asked, turn) = rig.asked(1);
+        let path = rig.home.agent("a").join("agent.json");
+        let text = std::fs::read_to_string(&path).expect("agent.json");
+        std::fs::write(&path, text.replace("\"asking\"", "\"locked\"")).expect("written");
+        let params = ApproveParams { id: asked[0].id.clone(), always, ..Default::default() };
+        assert_eq!(kind_of(rig.client().call::<Approve>(&params)), ErrorKind::Conflict);
+        turn.join().expect("the client").expect("a turn");
+        assert!(rig.results("a")[0].1.contains("were changed"), "{:?}", rig.results("a"));
+        assert_eq!(rig.decisions(), ["ask", "withdrawn"]);
+    }
 }

@@ -4,6 +4,7 @@
 mod always;
 mod answers;
 mod ends;
+mod late;
 mod terminal;
 
 use std::path::Path;

@@ -11,7 +11,7 @@ use crate::agent::directory::Entry;
 use crate::approvals::{Change, Claim};
 use crate::failure::{Failure, Result};
 use crate::ops::agent::config::set_permissions;
-use crate::ops::agent::refresh_alone;
+use crate::ops::agent::{refresh, refresh_alone};
 use crate::ops::permissions::usable;
 use crate::ops::{Ops, select};
 use crate::store::catalog::Audit;
@@ -24,6 +24,10 @@ use crate::who::Requester;
 /// then. An answer that cannot be written down denies it.
 pub async fn approve(ops: &Ops, params: ApproveParams) -> Result<ApproveResult> {
     let by = Requester::Owner;
+    if let Some(agent) = ops.registry.world.approvals.asks(&params.id).and_then(|id| ops.directory.by_id(id)) {
+        // An edit of its agent.json that nobody has looked at closes it.
+        refresh(ops, agent).await?;
+    }
     let claim = ops.registry.world.approvals.claim(&params.id, &by, params.hash.as_deref()).await?;
     if params.always {
         return always(ops, claim, &by).await;
