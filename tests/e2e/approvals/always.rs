@@ -125,19 +125,27 @@ fn an_edit_of_the_file_meanwhile_is_kept() {
 }
 
 #[test]
-fn two_at_once_are_both_kept_and_a_second_of_the_same_is_no_harm() {
+fn of_two_agents_at_once_each_has_its_own_and_what_comes_behind_it_is_not_asked() {
     let rig = Rig::new();
-    let (asked, turn) = rig.asked(3);
-    let answers: Vec<_> = asked
-        .iter()
+    rig.agent("b");
+    let (_, turn) = rig.asked(3);
+    rig.script(1);
+    let other = rig.send_beside("b", "And of b?");
+    let answers: Vec<_> = open(&mut rig.client(), 2)
+        .into_iter()
         .map(|asked| {
-            let (mut client, id) = (rig.client(), asked.id.clone());
-            std::thread::spawn(move || always(&mut client, &id).expect("heard").always)
+            let mut client = rig.client();
+            std::thread::spawn(move || always(&mut client, &asked.id).expect("heard").always)
         })
         .collect();
     assert!(answers.into_iter().all(|answer| answer.join().expect("an answer")));
-    turn.join().expect("the client").expect("a turn");
-    assert_eq!(permissions(&rig, "a")["always"], json!([ACTION]));
+    for turn in [turn, other] {
+        turn.join().expect("the client").expect("a turn");
+    }
+    for (agent, calls) in [("a", 3), ("b", 1)] {
+        assert_eq!(permissions(&rig, agent)["always"], json!([ACTION]));
+        assert_eq!(rig.results(agent).iter().filter(|(is_error, _)| !is_error).count(), calls);
+    }
 }
 
 #[test]

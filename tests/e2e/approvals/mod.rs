@@ -37,10 +37,15 @@ pub struct Rig {
 
 impl Rig {
     pub fn new() -> Self {
+        Self::of("asking")
+    }
+
+    /// `a` has these permissions.
+    pub fn of(permissions: &str) -> Self {
         let (server, home) = (ModelServer::start(), home());
         let daemon = Daemon::start_with(&home, &config(&server, ""));
         let rig = Self { server, home, daemon };
-        rig.agent("a");
+        agent_of(&mut rig.client(), "a", permissions);
         rig
     }
 
@@ -65,11 +70,11 @@ impl Rig {
         std::thread::spawn(move || client.call::<Send>(&params))
     }
 
-    /// A turn of `a` that waits for so many answers.
+    /// A turn of `a` that wants so many answers, one after the other, and waits for the first.
     pub fn asked(&self, count: usize) -> (Vec<Approval>, JoinHandle<Result<SendResult, CallError>>) {
         self.script(count);
         let turn = self.send_beside("a", "Which are there?");
-        (open(&mut self.client(), count), turn)
+        (open(&mut self.client(), 1), turn)
     }
 
     /// Results in the record of an agent: whether each is an error, and what it says.
@@ -88,7 +93,11 @@ pub fn config(server: &ModelServer, top: &str) -> String {
 }
 
 pub fn agent(client: &mut Client, name: &str) {
-    let params = InitParams { name: name.into(), permissions: Some("asking".into()), ..Default::default() };
+    agent_of(client, name, "asking");
+}
+
+pub fn agent_of(client: &mut Client, name: &str, permissions: &str) {
+    let params = InitParams { name: name.into(), permissions: Some(permissions.into()), ..Default::default() };
     client.call::<Init>(&params).expect("agent.init");
 }
 
