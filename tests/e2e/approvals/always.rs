@@ -127,11 +127,9 @@ fn an_edit_of_the_file_meanwhile_is_kept() {
 #[test]
 fn of_two_agents_at_once_each_has_its_own_and_what_comes_behind_it_is_not_asked() {
     let rig = Rig::new();
-    rig.agent("b");
-    let (_, turn) = rig.asked(3);
-    rig.script(1);
-    let other = rig.send_beside("b", "And of b?");
-    let answers: Vec<_> = open(&mut rig.client(), 2)
+    let (turn, other) = rig.both_asked(3);
+    let asked = open(&mut rig.client(), 2);
+    let answers: Vec<_> = asked
         .into_iter()
         .map(|asked| {
             let mut client = rig.client();

@@ -109,11 +109,8 @@ fn after_a_crash_what_was_asked_is_denied_and_the_call_has_its_result() {
 #[test]
 fn other_permissions_close_what_was_asked_under_the_old_ones() {
     let rig = Rig::new();
-    rig.agent("b");
-    let (asked, turn) = rig.asked(2);
-    rig.script(1);
-    let other = rig.send_beside("b", "And of b?");
-    let of_b = open(&mut rig.client(), 2).into_iter().find(|asked| asked.agent == "b").expect("a question of b");
+    let (turn, other) = rig.both_asked(2);
+    let (of_b, asked): (Vec<_>, Vec<_>) = open(&mut rig.client(), 2).into_iter().partition(|asked| asked.agent == "b");
     let set = |key: &str, value: &str| {
         let params = ConfigParams { name: "a".into(), key: Some(key.into()), value: Some(value.into()) };
         rig.client().call::<Config>(&params).expect("set");
@@ -129,8 +126,8 @@ fn other_permissions_close_what_was_asked_under_the_old_ones() {
     for asked in &asked {
         assert_eq!(kind_of(approve(&mut rig.client(), &asked.id)), ErrorKind::Conflict);
     }
-    assert_eq!(list(&mut rig.client()), [of_b.clone()]);
-    approve(&mut rig.client(), &of_b.id).expect("heard");
+    assert_eq!(list(&mut rig.client()), of_b);
+    approve(&mut rig.client(), &of_b[0].id).expect("heard");
     other.join().expect("the client").expect("a turn");
     assert_eq!(rig.decisions()[2..], ["changed", "changed", "withdrawn", "deny", "approved"]);
 }
