@@ -6,7 +6,7 @@ use chorus_proto::methods::tasks::{List, ListParams, TaskStatus};
 use chorus_proto::{Agent, TodayUsage};
 
 use crate::app::App;
-use crate::commands::describe;
+use crate::commands::{approvals, describe};
 use crate::error::Failure;
 use crate::ui::words::{self, count};
 use crate::ui::{Cell, Column, Out, Style, Table, safe, time};
@@ -98,8 +98,7 @@ fn write(out: &mut Out, status: &StatusResult) -> Result<(), Failure> {
     }
     let waiting = status.agents.iter().map(|agent| agent.approvals).sum();
     if waiting > 0 {
-        let waits = if waiting == 1 { "waits" } else { "wait" };
-        writeln!(out, "{} {waits} for an answer: chorusctl approvals", count(waiting, "action"))?;
+        writeln!(out, "{}", approvals::shown::waiting(waiting))?;
     }
     if status.agents.is_empty() {
         return Ok(());

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use chorus_proto::Client;
 use chorus_proto::methods::agent::{List, ListParams};
+use chorus_proto::methods::approvals::{Approval, List as Approvals, ListParams as ApprovalsParams};
 use chorus_proto::methods::context::{History, HistoryParams};
 use chorus_proto::methods::models::{List as Models, ModelsParams};
 use chorus_proto::methods::permissions::{List as Profiles, ListParams as ProfilesParams};
@@ -22,6 +23,8 @@ use crate::ui::safe;
 const PATIENCE: Duration = Duration::from_millis(45);
 /// More sessions than fit a screen help nobody.
 const MOST: u64 = 100;
+/// Characters of an action that is shown beside its id.
+const ABOUT: usize = 80;
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +34,7 @@ pub enum Names {
     Models,
     Profiles,
     Tasks,
+    Approvals,
 }
 
 impl Names {
@@ -43,6 +47,7 @@ impl Names {
             Self::Models => models(),
             Self::Profiles => profiles(),
             Self::Tasks => tasks(),
+            Self::Approvals => approvals(),
         }
     }
 }
@@ -100,6 +105,16 @@ fn tasks() -> Vec<CompletionCandidate> {
         let tasks = client.call::<Tasks>(&params).ok()?.tasks;
         let about = |task: &Task| format!("{}: {}", task.status.as_str(), task.command);
         Some(tasks.into_iter().filter(|task| plain(&task.id)).map(|task| (task.id.clone(), about(&task))).collect())
+    })
+}
+
+/// Those that are open, of the agent that is named; as in `approvals`, the agent of the directory narrows nothing down.
+fn approvals() -> Vec<CompletionCandidate> {
+    ask(|client, agent| {
+        let open = client.call::<Approvals>(&ApprovalsParams { agent, all: false }).ok()?.approvals;
+        let about =
+            |asked: &Approval| format!("{}: {}", asked.agent, asked.action.chars().take(ABOUT).collect::<String>());
+        Some(open.into_iter().filter(|asked| plain(&asked.id)).map(|asked| (asked.id.clone(), about(&asked))).collect())
     })
 }
 

@@ -301,6 +301,11 @@ impl Actor {
                     voices.join(voice.clone());
                 }
             }
+            Effect::Wait(request) => {
+                if let (Some(voice), Some((_, _, voices))) = (self.voices.get(&request), &self.turn) {
+                    voices.wait(voice.clone());
+                }
+            }
             Effect::Say(request, said) => {
                 if let Some(voice) = self.voices.get(&request) {
                     voice.say(&said);

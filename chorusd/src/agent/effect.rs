@@ -93,6 +93,8 @@ pub enum Effect {
     BeginTurn(Uuid),
     /// This request hears what is said in the turn from now on.
     Join(RequestId),
+    /// This request waits for the turn to end: it hears what is asked in it, and nothing else.
+    Wait(RequestId),
     /// Say something to one who waits.
     Say(RequestId, Said),
     /// Say something to all who wait for the turn.

@@ -22,6 +22,13 @@ pub(super) struct Queued {
     pub also: Vec<RequestId>,
 }
 
+impl Queued {
+    /// All who wait for it.
+    pub fn requests(&self) -> impl Iterator<Item = RequestId> + '_ {
+        std::iter::once(self.asked.id).chain(self.also.iter().copied())
+    }
+}
+
 impl State {
     /// Lets a turn wait for those before it.
     pub(super) fn wait_in_turn(&mut self, queued: Queued, effects: &mut Vec<Effect>) {
@@ -47,20 +54,21 @@ impl State {
     fn tell_place(&self, at: usize, request: RequestId, effects: &mut Vec<Effect>) {
         let turn_id = self.queue.get(at).map(|queued| queued.send.turn);
         effects.push(Effect::Say(request, Said::Queued { before: at as u64 + 1, turn_id }));
+        effects.push(Effect::Wait(request));
     }
 
     /// Takes the message of `turn` back; false where it does not wait.
     pub(super) fn take_back(&mut self, turn: Uuid, effects: &mut Vec<Effect>) -> bool {
         let at = self.queue.iter().position(|queued| queued.send.turn == turn);
         let Some(queued) = at.and_then(|at| self.queue.remove(at)) else { return false };
-        refuse(queued, CutOff::Hand, effects);
+        refuse(&queued, CutOff::Hand, effects);
         true
     }
 
     /// Lets nobody wait for a turn any more.
     pub(super) fn refuse_queued(&mut self, why: CutOff, effects: &mut Vec<Effect>) {
         for queued in std::mem::take(&mut self.queue) {
-            refuse(queued, why, effects);
+            refuse(&queued, why, effects);
         }
     }
 
@@ -76,8 +84,8 @@ impl State {
     }
 }
 
-fn refuse(queued: Queued, why: CutOff, effects: &mut Vec<Effect>) {
-    for request in std::iter::once(queued.asked.id).chain(queued.also) {
+fn refuse(queued: &Queued, why: CutOff, effects: &mut Vec<Effect>) {
+    for request in queued.requests() {
         effects.push(Effect::Reply(request, Err(why.before_it_began())));
     }
 }

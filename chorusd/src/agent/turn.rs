@@ -93,13 +93,13 @@ impl Turn {
     /// One more waits for its end.
     fn join(&mut self, request: RequestId, effects: &mut Vec<Effect>) {
         self.requests.push(request);
+        if !matches!(self.phase, Phase::Opening) {
+            effects.push(Effect::Say(request, Said::Started { turn_id: self.id }));
+        }
         if matches!(self.phase, Phase::Calling) {
             self.late.push(request);
         } else {
             effects.push(Effect::Join(request));
-        }
-        if !matches!(self.phase, Phase::Opening) {
-            effects.push(Effect::Say(request, Said::Started { turn_id: self.id }));
         }
     }
 }
@@ -168,6 +168,7 @@ impl State {
         requests.extend(also);
         effects.push(Effect::BeginTurn(send.turn));
         effects.extend(requests.iter().map(|request| Effect::Join(*request)));
+        effects.extend(self.queue.iter().flat_map(Queued::requests).map(Effect::Wait));
         let moment = Moment { now: asked.now, ticks: asked.ticks };
         let mark = Mark::Open { turn: send.turn, key: send.key.clone() };
         self.turn = Some(Turn {
@@ -345,6 +346,8 @@ impl State {
                 turn.allowance.unheeded = turn.allowance.last_word().is_some();
                 match answer.message {
                     Some(message) if !answer.calls.is_empty() => {
+                        // Its tools may ask something.
+                        effects.extend(turn.late.drain(..).map(Effect::Join));
                         turn.phase = Phase::Keeping(answer.calls);
                         self.keep_on(message, moment, None, effects);
                     }

@@ -72,6 +72,11 @@ impl Voice {
         self.listener().ear = None;
     }
 
+    /// Whether anybody listens, still.
+    fn is_heard(&self) -> bool {
+        self.listener().ear.is_some()
+    }
+
     /// Waits until there may be something to pass on.
     pub async fn more(&self) {
         self.0.more.notified().await;
@@ -82,25 +87,61 @@ impl Voice {
     }
 }
 
-/// All who listen to one turn.
+/// All who listen to one turn, and those who wait for it to end.
 #[derive(Debug, Clone, Default)]
-pub struct Voices(Arc<Mutex<Vec<Voice>>>);
+pub struct Voices(Arc<Mutex<Told>>);
+
+#[derive(Debug, Default)]
+struct Told {
+    listening: Vec<Voice>,
+    /// They hear what the turn asks, and nothing else: an answer lets it go on.
+    waiting: Vec<Voice>,
+    /// Questions that nobody has answered yet.
+    open: Vec<Said>,
+}
 
 impl Voices {
+    /// Hears all from now on, and what is still asked.
     pub fn join(&self, voice: Voice) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(voice);
+        let mut told = self.told();
+        told.open.iter().for_each(|asked| voice.say(asked));
+        told.listening.push(voice);
+    }
+
+    /// Hears only what is asked, from now on and still.
+    pub fn wait(&self, voice: Voice) {
+        let mut told = self.told();
+        told.open.iter().for_each(|asked| voice.say(asked));
+        told.waiting.retain(Voice::is_heard);
+        told.waiting.push(voice);
     }
 
     pub fn say(&self, piece: &Said) {
-        for voice in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            voice.say(piece);
+        let mut told = self.told();
+        told.listening.iter().for_each(|voice| voice.say(piece));
+        match piece {
+            Said::Ask { .. } => told.open.push(piece.clone()),
+            Said::Decided { id, .. } => {
+                told.open.retain(|asked| !matches!(asked, Said::Ask { approval } if approval.id == *id));
+            }
+            _ => return,
         }
+        told.waiting.iter().for_each(|voice| voice.say(piece));
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use chorus_proto::methods::approvals::{Approval, Status};
+    use chorus_proto::methods::permissions::Rule;
+    use jiff::Timestamp;
+    use uuid::Uuid;
 
     use super::*;
 
@@ -122,6 +163,52 @@ mod tests {
 
         fn later(&self, said: Said) {
             self.heard.lock().unwrap().push(said);
+        }
+    }
+
+    #[test]
+    fn who_comes_late_hears_what_is_still_asked_and_who_waits_hears_only_that() {
+        let listener = || {
+            let ear = Arc::new(Slow::default());
+            ear.takes.store(usize::MAX, Ordering::SeqCst);
+            (ear.clone(), Voice::new(Some(ear)))
+        };
+        let heard = |ear: &Slow| std::mem::take(&mut *ear.heard.lock().unwrap());
+        let asks = |id: &str| Said::Ask { approval: Box::new(asked(id)) };
+        let decided = |id: &str| Said::Decided { id: id.into(), status: Status::Denied, by: None };
+        let voices = Voices::default();
+        for said in [Said::Text("t".into()), asks("1"), asks("2"), decided("1")] {
+            voices.say(&said);
+        }
+        let ((late, voice), (waiting, other)) = (listener(), listener());
+        voices.join(voice);
+        voices.wait(other);
+        assert_eq!((heard(&late), heard(&waiting)), (vec![asks("2")], vec![asks("2")]));
+        for said in [Said::Text("t".into()), decided("2"), asks("3")] {
+            voices.say(&said);
+        }
+        assert_eq!(heard(&late), [Said::Text("t".into()), decided("2"), asks("3")]);
+        assert_eq!(heard(&waiting), [decided("2"), asks("3")]);
+    }
+
+    fn asked(id: &str) -> Approval {
+        Approval {
+            id: id.into(),
+            agent: "a".into(),
+            turn_id: Uuid::nil(),
+            call_id: String::new(),
+            action: String::new(),
+            details: Vec::new(),
+            hash: String::new(),
+            rule: Rule::Default,
+            parts: Vec::new(),
+            requester: String::new(),
+            asked_at: Timestamp::UNIX_EPOCH,
+            expires_at: Timestamp::UNIX_EPOCH,
+            status: Status::Open,
+            not_always: None,
+            decided_at: None,
+            decided_by: None,
         }
     }
 

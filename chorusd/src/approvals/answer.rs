@@ -75,6 +75,11 @@ impl<'a> Claim<'a> {
         let (status, word, why) = match why {
             Unanswered::Time => (Status::Expired, "expired", "nobody answered in time"),
             Unanswered::Turn => (Status::Denied, "withdrawn", "the turn ended before anybody answered"),
+            Unanswered::Edit => (
+                Status::Denied,
+                "withdrawn",
+                "the agent's permissions were changed before anybody answered; try it again",
+            ),
         };
         let answer = Answer::Denied { by: None, why: why.to_owned() };
         let told = Told { answer: answer.clone(), status, by: None, hash: String::new() };

@@ -153,3 +153,45 @@ impl Book {
         self.entries().values().filter(|entry| entry.open.agent == agent).count()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use chorus_proto::methods::permissions::Rule;
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn open(id: usize, agent: u128) -> Open {
+        let approval = Approval {
+            id: id.to_string(),
+            agent: String::new(),
+            turn_id: Uuid::nil(),
+            call_id: String::new(),
+            action: String::new(),
+            details: Vec::new(),
+            hash: String::new(),
+            rule: Rule::Default,
+            parts: Vec::new(),
+            requester: String::new(),
+            asked_at: Timestamp::UNIX_EPOCH,
+            expires_at: Timestamp::UNIX_EPOCH,
+            status: Status::Open,
+            not_always: None,
+            decided_at: None,
+            decided_by: None,
+        };
+        Open { approval, agent: Uuid::from_u128(agent), requester: Requester::Owner }
+    }
+
+    #[test]
+    fn more_than_anybody_reads_are_not_asked() {
+        let book = Book::default();
+        let told: Vec<_> = (0..MOST_OPEN).map(|id| book.add(open(id, 1)).unwrap().unwrap()).collect();
+        assert_eq!(book.add(open(MOST_OPEN, 1)).unwrap_err().kind, ErrorKind::Busy);
+        assert!(book.add(open(0, 2)).unwrap().is_none(), "that id is taken");
+        assert!(book.add(open(MOST_OPEN, 2)).unwrap().is_some(), "another agent's are its own");
+        drop(book.listed("0"));
+        assert!(book.add(open(MOST_OPEN + 1, 1)).unwrap().is_some());
+        drop(told);
+    }
+}

@@ -45,6 +45,8 @@ pub struct Approvals {
 enum Unanswered {
     Time,
     Turn,
+    /// It was asked under other permissions.
+    Edit,
 }
 
 impl Approvals {
@@ -93,6 +95,22 @@ impl Approvals {
         self.book.count(agent) as u64
     }
 
+    /// The agent that asks the open question of this id.
+    #[must_use]
+    pub fn asks(&self, id: &str) -> Option<Uuid> {
+        self.book.get(&plain(id)).map(|open| open.agent)
+    }
+
+    /// Denies what an agent has open, because its permissions were changed. What somebody is answering at this moment is theirs.
+    pub async fn close(&self, agent: Uuid) {
+        for approval in self.book.open(Some(agent)) {
+            let asked = self.book.get(&approval.id).filter(|_| self.book.claim(&approval.id));
+            if let Some(asked) = asked {
+                Claim::new(self, asked, Requester::Nobody).unanswered(Unanswered::Edit).await;
+            }
+        }
+    }
+
     /// Denies what a daemon before this one left open.
     ///
     /// # Errors
@@ -111,7 +129,7 @@ impl Approvals {
     /// `not_found`, `conflict` where it was decided or is being, `expired`, `denied` for one who may not answer it, or a
     /// database that cannot be read.
     pub async fn claim(&self, id: &str, by: &Requester, hash: Option<&str>) -> Result<Claim<'_>> {
-        let id = id.trim().to_ascii_lowercase();
+        let id = plain(id);
         let Some(asked) = self.book.get(&id) else { return Err(self.gone(id).await?) };
         if !may_answer(by, &asked.requester) {
             return Err(Failure::new(ErrorKind::Denied, "somebody else was asked")
@@ -235,6 +253,11 @@ impl Approvals {
         let event = NewEvent { at: self.clock.now(), kind, agent: Some(approval.agent.clone()), data };
         drop(self.store.journal.emit(vec![event]));
     }
+}
+
+/// An id as it was typed.
+fn plain(id: &str) -> String {
+    id.trim().to_ascii_lowercase()
 }
 
 /// Whether `by` may answer what is asked on behalf of `requester`.

@@ -2,9 +2,12 @@
 
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::agent::{Config, ConfigParams};
+use chorus_proto::methods::daemon::{Status, StatusParams};
 use chorus_proto::methods::permissions::{Check, CheckParams, Decision, Rule, Show, ShowParams};
 use chorus_tests::chat::kind_of;
 use chorus_tests::ctl::chorusctl;
+use chorus_tests::model_server::Answer;
+use chorus_tests::skip;
 use serde_json::{Value, json};
 
 use super::{ACTION, Rig, always, audit, deny, in_catalog, list, open};
@@ -52,14 +55,63 @@ fn from_then_on_it_is_not_asked_about_and_nothing_else_changes() {
 }
 
 #[test]
+fn a_command_runs_in_its_sandbox_and_is_asked_about_again_once_it_is_another() {
+    let rig = Rig::new();
+    let status = rig.client().call::<Status>(&StatusParams::default()).expect("status");
+    if status.daemon.sandbox.is_none_or(|sandbox| sandbox.way == "none") {
+        return skip("nothing is confined here");
+    }
+    set(&rig, json!({"ask": ["tool:bash:.*"]}));
+    let wanted = "echo one >> log && cat log";
+    let run = |command: &str| {
+        rig.server.anthropic().answer(Answer::calls("c", "bash", &json!({"command": command})));
+        rig.server.anthropic().answer(Answer::text(["Done."]));
+        rig.send_beside("a", "Run it.")
+    };
+    let last = || rig.results("a").pop().expect("a result");
+    let check = |command: &str| {
+        let params = CheckParams { agent: Some("a".into()), action: format!("tool:bash:{command}") };
+        rig.client().call::<Check>(&params).expect("a verdict").rule
+    };
+    let turn = run(wanted);
+    let asked = open(&mut rig.client(), 1).remove(0);
+    assert_eq!((asked.action, asked.not_always), (format!("tool:bash:{wanted}"), None));
+    assert!(always(&mut rig.client(), &asked.id).expect("heard").always);
+    turn.join().expect("the client").expect("a turn");
+    assert!(!last().0 && last().1.contains("one"), "{:?}", last());
+    assert_eq!(check(wanted), Rule::Always { index: 0 });
+    run(wanted).join().expect("the client").expect("a turn");
+    assert!(last().1.contains("one\none"), "{:?}", last());
+    // One letter more, a part of it, and the same words with another blank: all are other commands.
+    for other in ["echo one >> log && cat logs", "cat log", "echo one >>  log && cat log"] {
+        let turn = run(other);
+        let asked = open(&mut rig.client(), 1).remove(0);
+        assert_eq!(asked.action, format!("tool:bash:{other}"));
+        deny(&mut rig.client(), &asked.id).expect("heard");
+        turn.join().expect("the client").expect("a turn");
+        assert!(last().0);
+    }
+    // What is denied later is denied.
+    let mut own = permissions(&rig, "a");
+    own["deny"] = json!(["tool:bash:cat .*"]);
+    set(&rig, own);
+    assert!(matches!(check(wanted), Rule::Pattern { list: Decision::Deny, .. }), "{:?}", check(wanted));
+    run(wanted).join().expect("the client").expect("a turn");
+    assert!(last().0 && last().1.contains("is not allowed: deny[0]"), "{:?}", last());
+    let log = rig.home.agent("a").join("workspace/log");
+    assert_eq!(std::fs::read_to_string(log).expect("the log"), "one\none\n");
+}
+
+#[test]
 fn an_edit_of_the_file_meanwhile_is_kept() {
     let rig = Rig::new();
+    let own =
+        json!({"ask": ["tool:list_models:.*"], "network": true, "examples": [{"action": ACTION, "decision": "ask"}]});
+    set(&rig, own);
     let (asked, turn) = rig.asked(1);
     let path = rig.home.agent("a").join("agent.json");
     let text = std::fs::read_to_string(&path).expect("agent.json");
     let mut map: Value = serde_json::from_str(&text).expect("JSON");
-    map["permissions"] =
-        json!({"ask": ["tool:list_models:.*"], "network": true, "examples": [{"action": ACTION, "decision": "ask"}]});
     map["mine"] = json!("stays");
     std::fs::write(&path, map.to_string()).expect("written");
     let done = always(&mut rig.client(), &asked[0].id).expect("heard");
@@ -73,19 +125,25 @@ fn an_edit_of_the_file_meanwhile_is_kept() {
 }
 
 #[test]
-fn two_at_once_are_both_kept_and_a_second_of_the_same_is_no_harm() {
+fn of_two_agents_at_once_each_has_its_own_and_what_comes_behind_it_is_not_asked() {
     let rig = Rig::new();
-    let (asked, turn) = rig.asked(3);
+    let (turn, other) = rig.both_asked(3);
+    let asked = open(&mut rig.client(), 2);
     let answers: Vec<_> = asked
-        .iter()
+        .into_iter()
         .map(|asked| {
-            let (mut client, id) = (rig.client(), asked.id.clone());
-            std::thread::spawn(move || always(&mut client, &id).expect("heard").always)
+            let mut client = rig.client();
+            std::thread::spawn(move || always(&mut client, &asked.id).expect("heard").always)
         })
         .collect();
     assert!(answers.into_iter().all(|answer| answer.join().expect("an answer")));
-    turn.join().expect("the client").expect("a turn");
-    assert_eq!(permissions(&rig, "a")["always"], json!([ACTION]));
+    for turn in [turn, other] {
+        turn.join().expect("the client").expect("a turn");
+    }
+    for (agent, calls) in [("a", 3), ("b", 1)] {
+        assert_eq!(permissions(&rig, agent)["always"], json!([ACTION]));
+        assert_eq!(rig.results(agent).iter().filter(|(is_error, _)| !is_error).count(), calls);
+    }
 }
 
 #[test]
@@ -106,10 +164,10 @@ fn an_answer_that_cannot_be_written_down_changes_nothing() {
 #[test]
 fn where_it_cannot_work_it_is_refused_and_the_question_stays() {
     let rig = Rig::new();
-    let (asked, turn) = rig.asked(1);
     // As many rules as a profile may have.
     let rules: Vec<String> = (0..999).map(|n| format!("tool:view:{n}")).collect();
     set(&rig, json!({"ask": ["tool:list_models:.*"], "allow": rules}));
+    let (asked, turn) = rig.asked(1);
     let refused = chorusctl(&rig.home, ["approvals", "approve", &asked[0].id, "--always"]);
     assert!(
         refused.failed(6).contains("it cannot be approved for ever: the profile has 1000 rules"),

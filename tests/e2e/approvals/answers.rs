@@ -103,10 +103,11 @@ fn an_answer_to_another_action_than_the_one_shown_is_none() {
 }
 
 #[test]
-fn a_hundred_wait_at_once_and_each_has_its_own_answer() {
+fn forty_agents_wait_at_once_and_each_has_its_own_answer() {
     let rig = Rig::new();
-    let names: Vec<String> = (0..10).map(|n| format!("agent-{n}")).collect();
-    rig.server.anthropic().always(super::calls_of(10));
+    let names: Vec<String> = (0..40).map(|n| format!("agent-{n}")).collect();
+    let wanted = |name: &str| name.trim_start_matches("agent-").parse::<u32>().expect("a number") % 2 == 0;
+    rig.server.anthropic().always(super::calls_of(1));
     let turns: Vec<_> = names
         .iter()
         .map(|name| {
@@ -114,18 +115,17 @@ fn a_hundred_wait_at_once_and_each_has_its_own_answer() {
             rig.send_beside(name, "Which are there?")
         })
         .collect();
-    let asked = open(&mut rig.client(), 100);
+    let asked = open(&mut rig.client(), 40);
     let ids: BTreeSet<&str> = asked.iter().map(|asked| &*asked.id).collect();
-    assert_eq!(ids.len(), 100);
+    assert_eq!(ids.len(), 40);
     rig.server.anthropic().always(chorus_tests::model_server::Answer::text(["Done."]));
     let answered: Vec<_> = asked
-        .chunks(25)
+        .chunks(10)
         .map(|some| {
             let (mut client, some) = (rig.client(), some.to_vec());
             std::thread::spawn(move || {
                 for asked in some {
-                    // By the number of its call.
-                    let yes = asked.call_id.trim_start_matches('c').parse::<u32>().expect("a number") % 2 == 0;
+                    let yes = wanted(&asked.agent);
                     if yes { approve(&mut client, &asked.id).map(drop) } else { deny(&mut client, &asked.id) }
                         .expect("heard");
                 }
@@ -135,26 +135,9 @@ fn a_hundred_wait_at_once_and_each_has_its_own_answer() {
     answered.into_iter().for_each(|one| one.join().expect("answers"));
     for (name, turn) in names.iter().zip(turns) {
         assert_eq!(turn.join().expect("the client").expect("a turn").reply, "Done.");
-        let refused = rig.results(name).into_iter().filter(|(is_error, _)| *is_error).count();
-        assert_eq!((rig.results(name).len(), refused), (10, 5), "{name}");
+        let refused: Vec<bool> = rig.results(name).into_iter().map(|(is_error, _)| is_error).collect();
+        assert_eq!(refused, [!wanted(name)], "{name}");
     }
-}
-
-#[test]
-fn more_than_anybody_reads_are_not_asked() {
-    let rig = Rig::new();
-    rig.script(40);
-    let turn = rig.send_beside("a", "Which are there?");
-    let mut client = rig.client();
-    wait_until("the calls that are not asked about", DEADLINE, || {
-        (events(&mut client, 0).iter().filter(|event| event.kind == EventType::ToolFinished).count() >= 8).then_some(())
-    });
-    let asked = list(&mut client);
-    assert_eq!(asked.len(), 32);
-    asked.iter().for_each(|asked| deny(&mut client, &asked.id).expect("heard"));
-    turn.join().expect("the client").expect("a turn");
-    let busy = rig.results("a").into_iter().filter(|(_, text)| text.contains("nobody could be asked")).count();
-    assert_eq!(busy, 8);
 }
 
 #[test]

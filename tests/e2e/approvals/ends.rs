@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
+use chorus_proto::methods::approvals::{Approve, ApproveParams};
 use chorus_proto::methods::send::{Cancel, CancelParams, Send, SendParams};
 use chorus_proto::{ErrorKind, Trigger};
 use chorus_tests::chat::{Chat as _, kind_of};
 use chorus_tests::model_server::{Answer, ModelServer};
 use chorus_tests::{DEADLINE, Daemon, Hands, Inside, wait_until};
 use jiff::Timestamp;
-use serde_json::json;
 
 use super::{Rig, agent, approve, audit, calls_of, config, list, open, results};
 use crate::contexts::idle::notices;
@@ -62,10 +62,9 @@ fn a_turn_that_is_cancelled_takes_its_questions_with_it() {
         assert_eq!(kind_of(approve(&mut client, &asked.id)), ErrorKind::Conflict);
     }
     let results = rig.results("a");
-    assert!(results.len() == 3 && results.iter().all(|(is_error, text)| *is_error && text.contains("the turn ended")));
-    let mut decisions = rig.decisions();
-    decisions.sort();
-    assert_eq!(decisions, ["ask", "ask", "ask", "withdrawn", "withdrawn", "withdrawn"]);
+    assert!(results.len() == 3 && results.iter().all(|(is_error, _)| *is_error), "{results:?}");
+    assert!(results[0].1.contains("the turn ended") && results[2].1.contains("was cancelled"), "{results:?}");
+    assert_eq!(rig.decisions(), ["ask", "withdrawn"]);
 }
 
 #[test]
@@ -108,14 +107,43 @@ fn after_a_crash_what_was_asked_is_denied_and_the_call_has_its_result() {
 }
 
 #[test]
-fn what_the_profile_denies_by_now_no_answer_lets_through() {
+fn other_permissions_close_what_was_asked_under_the_old_ones() {
     let rig = Rig::new();
-    let (asked, turn) = rig.asked(1);
-    let permissions = json!({"deny": ["tool:list_models:.*"], "allow": [".*"]});
-    let params = ConfigParams { name: "a".into(), key: Some("permissions".into()), value: Some(permissions) };
-    rig.client().call::<Config>(&params).expect("set");
-    assert_eq!(kind_of(approve(&mut rig.client(), &asked[0].id)), ErrorKind::Denied);
-    turn.join().expect("the client").expect("a turn");
-    assert!(rig.results("a")[0].0);
-    assert_eq!(rig.decisions(), ["ask", "refused"]);
+    let (turn, other) = rig.both_asked(2);
+    let (of_b, asked): (Vec<_>, Vec<_>) = open(&mut rig.client(), 2).into_iter().partition(|asked| asked.agent == "b");
+    let set = |key: &str, value: &str| {
+        let params = ConfigParams { name: "a".into(), key: Some(key.into()), value: Some(value.into()) };
+        rig.client().call::<Config>(&params).expect("set");
+    };
+    set("idle_timeout", "2h");
+    set("permissions", "asking");
+    assert_eq!(list(&mut rig.client()).len(), 2, "they are the same as before");
+    set("permissions", "locked");
+    assert_eq!(turn.join().expect("the client").expect("a turn").reply, "Done.");
+    let results = rig.results("a");
+    assert!(results.len() == 2 && results.iter().all(|(is_error, _)| *is_error), "{results:?}");
+    assert!(results[0].1.contains("were changed") && results[1].1.contains("is not allowed"), "{results:?}");
+    for asked in &asked {
+        assert_eq!(kind_of(approve(&mut rig.client(), &asked.id)), ErrorKind::Conflict);
+    }
+    assert_eq!(list(&mut rig.client()), of_b);
+    approve(&mut rig.client(), &of_b[0].id).expect("heard");
+    other.join().expect("the client").expect("a turn");
+    assert_eq!(rig.decisions()[2..], ["changed", "changed", "withdrawn", "deny", "approved"]);
+}
+
+#[test]
+fn an_edit_of_agent_json_closes_it_before_anybody_can_answer() {
+    for always in [false, true] {
+        let rig = Rig::new();
+        let (asked, turn) = rig.asked(1);
+        let path = rig.home.agent("a").join("agent.json");
+        let text = std::fs::read_to_string(&path).expect("agent.json");
+        std::fs::write(&path, text.replace("\"asking\"", "\"locked\"")).expect("written");
+        let params = ApproveParams { id: asked[0].id.clone(), always, ..Default::default() };
+        assert_eq!(kind_of(rig.client().call::<Approve>(&params)), ErrorKind::Conflict);
+        turn.join().expect("the client").expect("a turn");
+        assert!(rig.results("a")[0].1.contains("were changed"), "{:?}", rig.results("a"));
+        assert_eq!(rig.decisions(), ["ask", "withdrawn"]);
+    }
 }

@@ -4,6 +4,7 @@
 mod always;
 mod answers;
 mod ends;
+mod late;
 mod terminal;
 
 use std::path::Path;
@@ -27,6 +28,9 @@ use crate::home;
 pub const ACTION: &str = "tool:list_models:";
 const ASKING: &str = "[permissions.asking]\nask = [\"tool:list_models:.*\"]\nallow = [\".*\"]\nbash = \"whole\"\n";
 
+/// How a turn beside the test ends.
+type Turn = JoinHandle<Result<SendResult, CallError>>;
+
 /// A daemon with a model, and agents that are asked about `list_models`.
 pub struct Rig {
     pub server: ModelServer,
@@ -36,10 +40,15 @@ pub struct Rig {
 
 impl Rig {
     pub fn new() -> Self {
+        Self::of("asking")
+    }
+
+    /// `a` has these permissions.
+    pub fn of(permissions: &str) -> Self {
         let (server, home) = (ModelServer::start(), home());
         let daemon = Daemon::start_with(&home, &config(&server, ""));
         let rig = Self { server, home, daemon };
-        rig.agent("a");
+        agent_of(&mut rig.client(), "a", permissions);
         rig
     }
 
@@ -58,17 +67,31 @@ impl Rig {
     }
 
     /// A turn that goes on beside the test.
-    pub fn send_beside(&self, agent: &str, text: &str) -> JoinHandle<Result<SendResult, CallError>> {
+    pub fn send_beside(&self, agent: &str, text: &str) -> Turn {
         let mut client = self.client();
         let params = SendParams { agent: Some(agent.into()), text: text.into(), ..Default::default() };
         std::thread::spawn(move || client.call::<Send>(&params))
     }
 
-    /// A turn of `a` that waits for so many answers.
-    pub fn asked(&self, count: usize) -> (Vec<Approval>, JoinHandle<Result<SendResult, CallError>>) {
+    /// A turn of `a` that wants so many answers, one after the other, and waits for the first.
+    pub fn asked(&self, count: usize) -> (Vec<Approval>, Turn) {
         self.script(count);
         let turn = self.send_beside("a", "Which are there?");
-        (open(&mut self.client(), count), turn)
+        (open(&mut self.client(), 1), turn)
+    }
+
+    /// A turn of `a` that wants so many answers, and one of a new agent `b` that wants one.
+    pub fn both_asked(&self, count: usize) -> (Turn, Turn) {
+        self.agent("b");
+        let mut client = self.client();
+        self.server.anthropic().answer(calls_of(count));
+        let one = self.send_beside("a", "Which are there?");
+        open(&mut client, 1);
+        self.server.anthropic().answer(calls_of(1));
+        let other = self.send_beside("b", "And of b?");
+        open(&mut client, 2);
+        self.server.anthropic().always(Answer::text(["Done."]));
+        (one, other)
     }
 
     /// Results in the record of an agent: whether each is an error, and what it says.
@@ -87,7 +110,11 @@ pub fn config(server: &ModelServer, top: &str) -> String {
 }
 
 pub fn agent(client: &mut Client, name: &str) {
-    let params = InitParams { name: name.into(), permissions: Some("asking".into()), ..Default::default() };
+    agent_of(client, name, "asking");
+}
+
+pub fn agent_of(client: &mut Client, name: &str, permissions: &str) {
+    let params = InitParams { name: name.into(), permissions: Some(permissions.into()), ..Default::default() };
     client.call::<Init>(&params).expect("agent.init");
 }
 

@@ -12,8 +12,7 @@ use crate::home;
 
 /// So many decisions.
 pub fn decided(count: usize) -> Rig {
-    let rig = Rig::new();
-    chorusctl(&rig.home, ["agent", "config", "a", "permissions", "open"]).ok();
+    let rig = Rig::of("open");
     rig.script(count);
     rig.send_beside("a", "Which are there?").join().expect("the client").expect("a turn");
     rig

@@ -7,16 +7,13 @@ use chorus_tests::chat::kind_of;
 use chorus_tests::ctl::chorusctl;
 use serde_json::Value;
 
-use crate::approvals::Rig;
+use crate::approvals::{Rig, agent_of, audit, in_catalog};
 
-/// Three calls of `a` and one of `b`, all denied by their profile's default or asked and refused by nobody.
+/// Three calls of `a` and one of `b`, all allowed.
 fn some() -> Rig {
-    let rig = Rig::new();
+    let rig = Rig::of("open");
+    agent_of(&mut rig.client(), "b", "open");
     for (agent, calls) in [("a", 3), ("b", 1)] {
-        if agent == "b" {
-            rig.agent(agent);
-        }
-        chorusctl(&rig.home, ["agent", "config", agent, "permissions", "open"]).ok();
         rig.script(calls);
         rig.send_beside(agent, "Which are there?").join().expect("the client").expect("a turn");
     }
@@ -42,6 +39,41 @@ fn it_lists_the_newest_last_and_only_what_was_asked_for() {
     assert_eq!(kind_of(client.call::<Audit>(&wrong)), ErrorKind::InvalidParams);
     let nobody = AuditParams { agent: Some("nobody".into()), ..all };
     assert_eq!(kind_of(client.call::<Audit>(&nobody)), ErrorKind::AgentNotFound);
+}
+
+#[test]
+fn what_the_owner_sets_of_an_agent_is_written_down_before_it_is_so() {
+    let rig = Rig::new();
+    let set = |key: &str, value: &str| chorusctl(&rig.home, ["agent", "config", "a", key, value]);
+    for (key, value) in [
+        ("permissions", "open"),
+        ("model", "local/large"),
+        ("system_prompt", "Be brief."),
+        ("idle_timeout", "2h"),
+        ("project", "north"),
+    ] {
+        set(key, value).ok();
+    }
+    let rows = audit(&mut rig.client());
+    let told: Vec<_> = rows.iter().map(|row| (&*row.action, row.old.as_deref(), row.new.as_deref())).collect();
+    let prompt = rows[2].old.clone();
+    assert_eq!(
+        told,
+        [
+            ("agent.config:permissions", Some("\"asking\""), Some("\"open\"")),
+            ("agent.config:model", Some("null"), Some("\"local/large\"")),
+            ("agent.config:system_prompt", prompt.as_deref(), Some("\"Be brief.\"")),
+        ]
+    );
+    let by: Vec<_> = rows.iter().map(|row| (&*row.decision, &*row.user, &*row.rule, row.turn_id)).collect();
+    assert_eq!(by, [("changed", "owner", "agent config", None); 3]);
+    in_catalog(
+        &rig.home.path,
+        "CREATE TRIGGER full BEFORE INSERT ON audit_log BEGIN SELECT RAISE(ABORT, 'no room'); END;",
+    );
+    assert_ne!(set("permissions", "locked").status, 0);
+    set("idle_timeout", "3h").ok();
+    assert_eq!(chorusctl(&rig.home, ["agent", "config", "a", "permissions"]).ok().trim(), "open");
 }
 
 #[test]

@@ -5,6 +5,8 @@ mod man;
 mod reference;
 mod shells;
 
+pub use completions::named;
+
 use std::fs;
 use std::path::Path;
 

@@ -6,6 +6,7 @@ use chorus_proto::visible::visible;
 
 use crate::commands::permissions::rule;
 use crate::ui::time::Clock;
+use crate::ui::words::count;
 use crate::ui::{safe, text};
 
 /// Where nobody says how wide it is.
@@ -48,6 +49,13 @@ pub fn lines(approval: &Approval, width: Option<usize>, clock: &Clock) -> (Strin
         below.push(format!("  and {more} more parts of it are asked about"));
     }
     (head, below)
+}
+
+/// That so many wait, and how to see them.
+#[must_use]
+pub fn waiting(actions: u64) -> String {
+    let waits = if actions == 1 { "waits" } else { "wait" };
+    format!("{} {waits} for an answer: chorusctl approvals", count(actions, "action"))
 }
 
 /// A text of others, whole, each line of it and each piece of a line behind `bar`.

@@ -1,12 +1,13 @@
 //! How a conversation begins: with what it goes on.
 
+use chorus_proto::methods::approvals::{List, ListParams};
 use chorus_proto::methods::context::{Clear, ClearParams, Show, ShowParams, ShowResult};
 use chorus_proto::{ContextInfo, Message, Role};
 use jiff::Timestamp;
 
 use super::Begin;
 use crate::app::App;
-use crate::commands::{context, describe};
+use crate::commands::{approvals, context, describe};
 use crate::error::Failure;
 use crate::ui::words::count;
 use crate::ui::{Style, safe, text};
@@ -38,6 +39,9 @@ pub fn open(app: &mut App, begin: Begin<'_>, person: bool) -> Result<Opened, Fai
     let shown = app.call::<Show>(&look(app.agent(), last))?;
     if !app.out.quiet() {
         tell(app, &shown, person);
+    }
+    if person {
+        tell_asked(app, &shown.agent_name);
     }
     Ok(Opened { since: since(shown.context.as_ref()), agent: shown.agent_name })
 }
@@ -86,6 +90,16 @@ fn tell(app: &mut App, shown: &ShowResult, person: bool) {
         for line in lines(message, &agent, app.out.width().unwrap_or(WIDEST).min(WIDEST)) {
             app.notes.styled(Style::Faint, &line);
         }
+    }
+}
+
+/// A turn that was begun elsewhere may wait for an answer, and with it all that is said here.
+fn tell_asked(app: &mut App, agent: &str) {
+    let params = ListParams { agent: Some(agent.to_owned()), all: false };
+    // What cannot be told here is no reason not to talk.
+    let open = app.call::<List>(&params).map_or(0, |found| found.approvals.len());
+    if open > 0 {
+        app.notes.line(&approvals::shown::waiting(open as u64));
     }
 }
 

@@ -11,7 +11,7 @@ use super::{Bench, replied_to, reply, save, stored};
 use crate::agent::allowance::MAX_CALLS;
 use crate::agent::compaction::{Compaction, Derived};
 use crate::agent::effect::{Effect, Mark};
-use crate::agent::event::{Event, Journalled, Reply, ToolEnded, Verb};
+use crate::agent::event::{Event, Journalled, Reply, RequestId, ToolEnded, Verb};
 use crate::agent::turn::{Answer, Moment, Send, Stopped};
 use crate::agent::voice::Voice;
 use crate::clock::Ticks;
@@ -262,10 +262,19 @@ fn who_comes_with_the_key_of_a_turn_that_runs_knows_it_and_hears_whole_answers()
     bench.handle(kept());
     let effects = bench.send(T2, Some("k"));
     assert_eq!((said_to(&effects, 3), joins(&effects)), (vec![Said::Started { turn_id: T1 }], 0));
-    bench.handle(said("look", &["a"]));
+    assert_eq!(joins(&bench.handle(said("look", &["a"]))), 1, "what its tools ask, and the next answer");
     bench.handle(kept());
+    // Who waits for the turn to end hears what it asks, and so of each one before theirs.
+    let waits = |effects: &[Effect]| -> Vec<RequestId> {
+        let of = |effect: &Effect| if let Effect::Wait(request) = effect { Some(*request) } else { None };
+        effects.iter().filter_map(of).collect()
+    };
+    assert_eq!(waits(&bench.send(Uuid::from_u128(8), None)), [4]);
+    assert_eq!(waits(&bench.send(Uuid::from_u128(9), None)), [5]);
     bench.handle(result("a"));
-    assert_eq!(joins(&bench.handle(kept())), 1, "from the next answer on");
+    assert_eq!(joins(&bench.handle(kept())), 0, "once is enough");
+    bench.handle(said("done", &[]));
+    assert_eq!(waits(&bench.handle(kept())), [5]);
 }
 
 #[test]

@@ -13,9 +13,14 @@ use crate::agent::event::Verb;
 use crate::config::agent::{AgentConfig, FILE, SETTABLE, check_name, normalise};
 use crate::config::nearest;
 use crate::failure::{Failure, Result};
+use crate::ops::approvals::close_outdated;
 use crate::ops::{Ops, blocking, select, view};
 use crate::store::agents_dir::{Before, move_dir};
 use crate::store::catalog::Audit;
+use crate::who::Requester;
+
+/// Keys whose changes are in the audit log, whoever makes them: what an agent may do, what it is told, and who answers for it.
+const AUDITED: [&str; 3] = ["permissions", "model", "system_prompt"];
 
 /// Reads or sets one key of agent.json; setting `name` renames the agent.
 ///
@@ -35,7 +40,26 @@ pub async fn config(ops: &Ops, params: ConfigParams) -> Result<ConfigResult> {
             value.as_str().ok_or_else(|| Failure::invalid("a name is a text").hint("for example \"data-team\""))?;
         return rename(ops, &agent, name).await;
     }
-    set(ops, &agent, key, value, None).await
+    let noted = AUDITED.contains(&&*key).then(|| by_owner(ops, &agent, &key));
+    let done = set(ops, &agent, key, value, noted).await?;
+    close_outdated(ops, &agent).await;
+    Ok(done)
+}
+
+/// A change by the owner, as the audit log has it.
+fn by_owner(ops: &Ops, agent: &Entry, key: &str) -> Audit {
+    Audit {
+        at: ops.clock.now(),
+        agent: agent.facts.id,
+        agent_name: agent.facts.name.clone(),
+        turn: None,
+        action: format!("agent.config:{key}"),
+        decision: "changed".into(),
+        rule: "agent config".into(),
+        user: Requester::Owner.to_string(),
+        old: None,
+        new: None,
+    }
 }
 
 /// The configuration in force and how many sessions there are.
@@ -101,7 +125,7 @@ pub async fn set(
     }
     let done = carry_out(ops, agent, draft).await;
     if let (Err(failure), Some(row)) = (&done, row) {
-        let row = Audit { at: ops.clock.now(), decision: "failed".into(), rule: failure.message.clone(), ..row };
+        let row = Audit { at: ops.clock.now(), decision: "not_changed".into(), rule: failure.message.clone(), ..row };
         if let Err(failure) = ops.store.catalog.audit(row).await {
             tracing::error!(agent = %agent.facts.name, %failure, "that a change failed could not be written down");
         }

@@ -6,6 +6,7 @@ use crate::agent::Facts;
 use crate::agent::directory::Entry;
 use crate::config::agent::{AgentConfig, FILE};
 use crate::failure::Result;
+use crate::ops::approvals::close_outdated;
 use crate::ops::{Ops, blocking};
 use crate::store::session_files::stamp;
 
@@ -90,7 +91,9 @@ async fn reread(ops: &Ops, entry: Arc<Entry>, stamp: String) -> Result<Arc<Entry
             new.facts = Arc::new(Facts { name, ..(*new.facts).clone() });
             new.problem = problem.or(new.problem);
             tracing::info!(agent = %new.facts.name, "agent.json was read again");
-            Ok(ops.directory.put(new))
+            let new = ops.directory.put(new);
+            close_outdated(ops, &entry).await;
+            Ok(new)
         }
         Err(problem) => {
             tracing::warn!(agent = %name, problem, "agent.json cannot be used; the last good one stays in force");

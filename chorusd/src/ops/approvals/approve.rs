@@ -11,7 +11,7 @@ use crate::agent::directory::Entry;
 use crate::approvals::{Change, Claim};
 use crate::failure::{Failure, Result};
 use crate::ops::agent::config::set_permissions;
-use crate::ops::agent::refresh_alone;
+use crate::ops::agent::{refresh, refresh_alone};
 use crate::ops::permissions::usable;
 use crate::ops::{Ops, select};
 use crate::store::catalog::Audit;
@@ -24,6 +24,10 @@ use crate::who::Requester;
 /// then. An answer that cannot be written down denies it.
 pub async fn approve(ops: &Ops, params: ApproveParams) -> Result<ApproveResult> {
     let by = Requester::Owner;
+    if let Some(agent) = ops.registry.world.approvals.asks(&params.id).and_then(|id| ops.directory.by_id(id)) {
+        // An edit of its agent.json that nobody has looked at closes it.
+        refresh(ops, agent).await?;
+    }
     // Before the question is taken: a destroy that holds the lock waits for the turn, and with it for the question.
     let one_at_a_time = if params.always { Some(ops.agents_lock.lock().await) } else { None };
     let claim = ops.registry.world.approvals.claim(&params.id, &by, params.hash.as_deref()).await?;
@@ -80,7 +84,7 @@ async fn always(ops: &Ops, claim: Claim<'_>, by: &Requester) -> Result<ApproveRe
             agent_name: agent.facts.name.clone(),
             turn: Some(approval.turn_id),
             action: approval.action.clone(),
-            decision: "failed".into(),
+            decision: "not_changed".into(),
             rule: failure.to_string(),
             user: by.to_string(),
             old: Some(new.to_string()),

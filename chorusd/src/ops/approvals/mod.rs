@@ -3,3 +3,14 @@
 pub mod approve;
 pub mod deny;
 pub mod list;
+
+use crate::agent::directory::Entry;
+use crate::ops::Ops;
+
+/// Denies what is asked of an agent whose permissions are no longer those of `before`: it was asked under other rules.
+pub async fn close_outdated(ops: &Ops, before: &Entry) {
+    let now = ops.directory.by_id(before.facts.id);
+    if now.is_some_and(|now| now.permissions != before.permissions) {
+        ops.registry.world.approvals.close(before.facts.id).await;
+    }
+}

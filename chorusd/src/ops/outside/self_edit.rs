@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::failure::{Failure, Result};
 use crate::ops::agent::config;
 use crate::ops::agent::refresh_alone;
+use crate::ops::approvals::close_outdated;
 use crate::ops::{Ops, blocking};
 use crate::store::catalog::Audit;
 use crate::tools::{Asker, SelfEdit};
@@ -50,6 +51,7 @@ pub async fn self_edit(ops: &Ops, asker: Asker, edit: SelfEdit) -> Result<()> {
         new: None,
     };
     config::set(ops, &agent, key.into(), value, Some(row)).await?;
+    close_outdated(ops, &agent).await;
     tracing::info!(agent = %agent.facts.name, key, "the agent changed itself");
     Ok(())
 }

@@ -12,6 +12,7 @@ use crate::agent::event::Verb;
 use crate::config::agent::AgentConfig;
 use crate::config::{Origin, settable};
 use crate::failure::{Failure, Result};
+use crate::ops::approvals::close_outdated;
 use crate::ops::{Ops, agent};
 use crate::store::catalog::Audit;
 
@@ -89,6 +90,7 @@ async fn take_over(ops: &Ops) -> Result<()> {
         let timed = facts.idle_timeout != entry.facts.idle_timeout;
         let id = facts.id;
         ops.directory.put(Entry { facts, problem, ..new });
+        close_outdated(ops, &entry).await;
         if timed
             && ops.registry.info(id).is_some()
             && let Err(failure) = ops.registry.ask(id, Verb::Retime).await

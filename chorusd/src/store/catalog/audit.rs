@@ -21,7 +21,7 @@ pub struct Audit {
     /// What was to be done.
     pub action: String,
     /// `allow`, `ask`, `deny` by a rule; `approved`, `approved_always`, `refused`, `expired`, `withdrawn` of what was asked;
-    /// `changed`, and `failed` where that was not done after all; `lost`, where rows are missing before it.
+    /// `changed`, and `not_changed` where that was not done after all; `lost`, where rows are missing before it.
     pub decision: String,
     /// Why, for a person.
     pub rule: String,

@@ -128,7 +128,7 @@ async fn change(params: Params, scene: &Scene, row: Audit) -> Result<String> {
     .await;
     if let Err(failure) = scene.world.store.judged(done) {
         let row = Audit { rule: failure.message.clone(), at: scene.world.clock.now(), ..row };
-        if let Err(failure) = scene.world.store.catalog.audit(audit("failed", row)).await {
+        if let Err(failure) = scene.world.store.catalog.audit(audit("not_changed", row)).await {
             tracing::error!(%failure, "that a change failed could not be written down");
         }
         return Err(failure);
