@@ -4,6 +4,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
+
+use crate::redact::{Flow, Redactor};
 
 /// Bytes from the beginning that are kept.
 const HEAD: u64 = 64 << 20;
@@ -24,31 +27,45 @@ pub struct Log {
     tail: Vec<u8>,
     /// Why it is not whole.
     problem: Option<String>,
+    /// Takes secrets out of what came, before anything else is done with it.
+    flow: Option<Flow>,
 }
 
 impl Log {
-    /// Makes the file, of mode 0600, where none may be.
+    /// Makes the file, of mode 0600, where none may be. `redactor`: what keeps secrets out of it.
     ///
     /// # Errors
     /// What the system says.
-    pub fn create(path: &Path) -> io::Result<Self> {
+    pub fn create(path: &Path, redactor: Option<&Arc<Redactor>>) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
-        Ok(Self::new(file, HEAD))
+        Ok(Self { flow: redactor.map(Redactor::flow), ..Self::new(file, HEAD) })
     }
 
     /// One that takes nothing.
     #[must_use]
     pub fn broken(problem: String) -> Self {
         let (head, most, came) = (0, 0, 0);
-        Self { file: None, head, most, came, tail: Vec::new(), problem: Some(problem) }
+        Self { file: None, head, most, came, tail: Vec::new(), problem: Some(problem), flow: None }
     }
 
     fn new(file: File, most: u64) -> Self {
-        Self { file: Some(file), head: 0, most, came: 0, tail: Vec::new(), problem: None }
+        Self { file: Some(file), head: 0, most, came: 0, tail: Vec::new(), problem: None, flow: None }
     }
 
-    /// Takes what was printed. Blocks. A disk that does not take it ends the log and not the task.
+    /// Takes what was printed. Blocks. A disk that does not take it ends the log and not the task. What may become a secret waits until
+    /// that can be told.
     pub fn write(&mut self, bytes: &[u8]) {
+        match &mut self.flow {
+            None => self.keep(bytes),
+            Some(flow) => {
+                let mut clean = Vec::with_capacity(bytes.len());
+                flow.push_bytes(bytes, &mut clean);
+                self.keep(&clean);
+            }
+        }
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
         self.came += bytes.len() as u64;
         let kept = usize::try_from(self.most - self.head).unwrap_or(usize::MAX).min(bytes.len());
         self.put(&bytes[..kept]);
@@ -59,8 +76,14 @@ impl Log {
         self.tail.extend_from_slice(last);
     }
 
-    /// Writes the end of what is left out. Blocks.
+    /// Writes what waits, and the end of what is left out. Blocks.
     pub fn finish(&mut self) {
+        if let Some(mut flow) = self.flow.take() {
+            let mut last = Vec::new();
+            // A task may be ended in the middle of one.
+            flow.end_bytes(true, &mut last);
+            self.keep(&last);
+        }
         let rest = self.came - self.head;
         if rest == 0 {
             return;
