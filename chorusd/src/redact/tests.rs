@@ -96,6 +96,18 @@ fn each_kind_is_found_wherever_it_stands() {
 }
 
 #[test]
+fn the_beginning_of_a_private_key_is_found_under_the_numbers_of_its_lines() {
+    let (redactor, whole) = (redactor(), block("\n"));
+    let first = whole.lines().take(3).enumerate();
+    for between in ["\t", ":", " | "] {
+        let text: String = first.clone().map(|(number, line)| format!("{:>6}{between}{line}\n", number + 1)).collect();
+        let clean = redactor.text(&format!("{text}[lines 1 to 3 of 9]")).into_owned();
+        assert!(whole.lines().skip(1).take(2).all(|line| !clean.contains(line)), "{clean}");
+        assert!(clean.ends_with("[lines 1 to 3 of 9]"), "{clean}");
+    }
+}
+
+#[test]
 fn what_follows_a_name_is_found() {
     let redactor = redactor();
     let secret = made(ALNUM, 40, 20);

@@ -1,5 +1,9 @@
 //! What a command prints: beginning and end of it, however much it is.
 
+use std::sync::Arc;
+
+use crate::redact::{Flow, Redactor};
+
 /// Bytes that are kept of the beginning, and of the end. Together with the line between them they are less than a tool's
 /// result may have.
 const HALF: usize = (256 << 10) / 2 - 64;
@@ -12,10 +16,28 @@ pub struct Output {
     head: Vec<u8>,
     tail: Vec<u8>,
     left_out: usize,
+    /// Takes secrets out before anything is left out: half of one is none that could be found.
+    flow: Option<Flow>,
 }
 
 impl Output {
+    /// `redactor`: what takes secrets out of it.
+    pub fn new(redactor: Option<&Arc<Redactor>>) -> Self {
+        Self { flow: redactor.map(Redactor::flow), ..Self::default() }
+    }
+
     pub fn push(&mut self, bytes: &[u8]) {
+        match &mut self.flow {
+            None => self.keep(bytes),
+            Some(flow) => {
+                let mut clean = Vec::with_capacity(bytes.len());
+                flow.push_bytes(bytes, &mut clean);
+                self.keep(&clean);
+            }
+        }
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
         let (head, rest) = bytes.split_at(bytes.len().min(HALF - self.head.len()));
         self.head.extend_from_slice(head);
         self.tail.extend_from_slice(rest);
@@ -32,6 +54,12 @@ impl Output {
 
     /// All of it as text without NUL, with a line between that says how many bytes are left out.
     pub fn finish(mut self) -> String {
+        if let Some(mut flow) = self.flow.take() {
+            let mut last = Vec::new();
+            // It may have been ended in the middle of one.
+            flow.end_bytes(true, &mut last);
+            self.keep(&last);
+        }
         self.cut();
         if self.left_out == 0 {
             self.head.append(&mut self.tail);
@@ -97,6 +125,24 @@ mod tests {
         assert_eq!(of(&["é".as_bytes()[..1].into(), "é".as_bytes()[1..].into()]), "é");
         assert_eq!(of(&[b"a\0b\xff", b"c\xe2\x82"]), "a\u{fffd}b\u{fffd}c\u{fffd}");
         assert!(of(&[&[0xff; HALF], &[0; HALF]]).len() < 256 << 10);
+    }
+
+    #[test]
+    fn no_secret_is_cut_in_half_by_what_is_left_out() {
+        let redactor = Arc::new(Redactor::new(|| [1; 32]));
+        let key = "own-key-0123456789-abcdefghij";
+        redactor.learn(&crate::config::Secret::new(key.into()));
+        for room in 0..key.len() {
+            let mut output = Output::new(Some(&redactor));
+            output.push("x".repeat(HALF - room).as_bytes());
+            output.push(key[..room / 2].as_bytes());
+            output.push(key[room / 2..].as_bytes());
+            output.push(" ".repeat(9 * HALF).as_bytes());
+            output.push(key.as_bytes());
+            output.push(" ".repeat(HALF - room).as_bytes());
+            let text = output.finish();
+            assert!(!text.contains("own-key") && !text.contains("abcdefghij"), "{room}");
+        }
     }
 
     #[test]

@@ -116,7 +116,8 @@ fn runs_commands(action: &str) -> bool {
 fn not_always(action: &str, scene: &Scene) -> Option<String> {
     let missing = scene.world.sandbox.missing().filter(|_| runs_commands(action));
     let unconfined = missing.map(|missing| format!("commands cannot be confined here: {missing}"));
-    let secret = scene.has_secret(action).then(|| "there is a secret in it, which would be kept in agent.json".to_owned());
+    let secret =
+        scene.has_secret(action).then(|| "there is a secret in it, which would be kept in agent.json".to_owned());
     scene.profile.can_always(action).err().or(unconfined).or(secret)
 }
 

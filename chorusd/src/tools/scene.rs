@@ -124,7 +124,9 @@ impl Scene {
             Cow::Owned(clean) => Some(clean),
         });
         match clean {
-            Some(text) => Kept { text, note: "; the secrets in it were replaced, as they are wherever they would be kept" },
+            Some(text) => {
+                Kept { text, note: "; the secrets in it were replaced, as they are wherever they would be kept" }
+            }
             None => Kept { text, note: "" },
         }
     }
