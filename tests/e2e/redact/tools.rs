@@ -155,6 +155,7 @@ fn what_tools_come_upon_is_written_down_without_secrets() {
     assert!(decided.len() == 2 && decided.iter().all(|asked| marks(&asked.action) == 1), "{decided:?}");
     rig.heard.push_str(&serde_json::to_string(&decided).expect("approvals"));
 
+    client.append("a", "Nothing was done here.");
     let places = rig.places();
     let events = String::from_utf8_lossy(&places[0].1);
     for kind in ["approval.asked", "approval.decided", "task.started", "task.finished"] {
