@@ -15,10 +15,8 @@ mod reply;
 mod shapes;
 #[cfg(test)]
 mod tests;
-mod writer;
 
 pub use ends::{Behind, Ends};
 pub use flow::Flow;
 pub use redactor::{FingerprintKey, Redactor};
 pub use reply::kept_calls;
-pub use writer::RedactedWriter;
