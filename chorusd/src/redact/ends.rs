@@ -99,7 +99,8 @@ impl Ends {
 
     fn give(&mut self, beginning: &mut Vec<u8>) {
         let count = usize::try_from(self.wanted).unwrap_or(usize::MAX).min(self.clean.len());
-        beginning.extend(self.clean.drain(..count));
+        beginning.extend_from_slice(&self.clean[..count]);
+        self.clean.drain(..count);
         self.wanted -= count as u64;
         self.given += count as u64;
     }
