@@ -134,6 +134,7 @@ impl Batch {
             requester: self.by.clone(),
             profile: facts.profile.clone().unwrap_or_default(),
             profile_now: Box::new(move || directory.by_id(agent)?.facts.profile.clone().ok()),
+            redactor: facts.redact.then(|| self.registry.models.redactor().clone()),
             cancel: self.cancel.clone(),
             agreed: OnceLock::new(),
             say: Box::new(move |said| voices.say(&said)),

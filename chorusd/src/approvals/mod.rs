@@ -13,8 +13,8 @@ pub use question::{Answer, Question};
 use std::sync::Arc;
 use std::time::Duration;
 
-use chorus_proto::methods::approvals::{Approval, Status};
-use chorus_proto::methods::permissions::Rule;
+use chorus_proto::methods::approvals::{Approval, Detail, Status};
+use chorus_proto::methods::permissions::{Part, Rule};
 use chorus_proto::methods::send::Said;
 use chorus_proto::{ErrorKind, EventType};
 use tokio_util::sync::CancellationToken;
@@ -23,6 +23,7 @@ use uuid::Uuid;
 use self::book::{Book, Open, Told};
 use crate::clock::Clock;
 use crate::failure::{Failure, Result};
+use crate::redact::Redactor;
 use crate::store::Store;
 use crate::store::catalog::{ApprovalRow, hex};
 use crate::store::journal::NewEvent;
@@ -38,6 +39,7 @@ pub struct Approvals {
     clock: Clock,
     timeout: Duration,
     book: Book,
+    redactor: Arc<Redactor>,
 }
 
 /// Why a question ends that nobody answered.
@@ -51,8 +53,8 @@ enum Unanswered {
 
 impl Approvals {
     #[must_use]
-    pub fn new(store: Arc<Store>, clock: Clock, timeout: Duration) -> Self {
-        Self { store, clock, timeout, book: Book::default() }
+    pub fn new(store: Arc<Store>, clock: Clock, timeout: Duration, redactor: Arc<Redactor>) -> Self {
+        Self { store, clock, timeout, book: Book::default(), redactor }
     }
 
     /// Asks, and waits for the answer, for the time-out, or for the turn to end. Whoever listens to the turn is told
@@ -204,7 +206,7 @@ impl Approvals {
             // Listed before it is noted, so that it counts; nobody can answer before it is.
             let Some(told) = self.book.add(open)? else { continue };
             let listed = self.book.listed(&approval.id);
-            let row = ApprovalRow { approval: approval.clone(), agent: question.agent, hash, nonce };
+            let row = ApprovalRow { approval: self.kept(&approval), agent: question.agent, hash, nonce };
             if self.store.catalog.ask_approval(row).await? {
                 listed.stays();
                 self.book.release(&approval.id);
@@ -247,9 +249,28 @@ impl Approvals {
         }
     }
 
+    /// A question as it is written down and told to observers: without secrets. Whoever answers it is shown it as it is.
+    fn kept(&self, approval: &Approval) -> Approval {
+        let clean = |text: &str| self.redactor.text(text).into_owned();
+        let rule = |rule: &Rule| match rule {
+            Rule::Shell { reason } => Rule::Shell { reason: clean(reason) },
+            other => other.clone(),
+        };
+        let detail = |detail: &Detail| Detail { name: clean(&detail.name), text: clean(&detail.text) };
+        let part = |part: &Part| Part { action: clean(&part.action), rule: rule(&part.rule), ..part.clone() };
+        Approval {
+            action: clean(&approval.action),
+            details: approval.details.iter().map(detail).collect(),
+            rule: rule(&approval.rule),
+            parts: approval.parts.iter().map(part).collect(),
+            not_always: approval.not_always.as_deref().map(clean),
+            ..approval.clone()
+        }
+    }
+
     /// Tells observers; nobody waits for it.
     fn tell(&self, kind: EventType, approval: &Approval) {
-        let data = serde_json::to_value(approval).unwrap_or_default();
+        let data = serde_json::to_value(self.kept(approval)).unwrap_or_default();
         let event = NewEvent { at: self.clock.now(), kind, agent: Some(approval.agent.clone()), data };
         drop(self.store.journal.emit(vec![event]));
     }

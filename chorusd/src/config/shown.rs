@@ -37,6 +37,7 @@ impl Config {
         }
         let own = self.profiles.iter().filter(|(name, _)| !Profiles::is_preset(name));
         shown.extend(own.map(|(name, profile)| (format!("permissions.{name}"), profile.spec().to_json())));
+        shown.extend(self.grants.iter().map(|(role, profiles)| (format!("permission_grants.{role}"), json!(profiles))));
         shown
     }
 

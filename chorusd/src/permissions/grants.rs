@@ -18,6 +18,11 @@ impl Grants {
         self.by_role.insert(role.to_owned(), profiles);
     }
 
+    /// Each role with the profiles that its members may grant, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[String])> {
+        self.by_role.iter().map(|(role, profiles)| (role.as_str(), profiles.as_slice()))
+    }
+
     /// Whether `who` may give an agent these permissions: the name of a profile, or one inline. The owner grants anything, a
     /// person what their roles list, and where no person asked nothing is granted.
     ///

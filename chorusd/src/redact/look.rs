@@ -221,18 +221,18 @@ pub fn private_key(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
     if key >= 32 && random(body) { secret(at..end, kind) } else { Look::No }
 }
 
-/// How much of `rest` is base64 in lines.
+/// How much of `rest` is base64 in lines, which may have numbers before them.
 fn body_of(rest: &[u8]) -> usize {
-    let mut new_line = false;
+    let mut begins = false;
     let ends = |byte: &u8| {
         let goes_on = match byte {
             b'\n' | b'\r' => {
-                new_line = true;
+                begins = true;
                 true
             }
-            b' ' | b'\t' => new_line,
+            b' ' | b'\t' | b':' | b'|' => begins,
             byte => {
-                new_line = false;
+                begins &= byte.is_ascii_digit();
                 base64(*byte) || *byte == b'\\'
             }
         };

@@ -4,6 +4,7 @@
 //! A secret becomes `[redacted:<kind>:<fingerprint>]`. The fingerprint tells two secrets apart and finds the same one again; it
 //! is made with a key of the home's own, so that nobody who reads it can try guesses.
 
+mod ends;
 mod find;
 mod flow;
 mod json;
@@ -14,9 +15,8 @@ mod reply;
 mod shapes;
 #[cfg(test)]
 mod tests;
-mod writer;
 
+pub use ends::{Behind, Ends};
 pub use flow::Flow;
 pub use redactor::{FingerprintKey, Redactor};
 pub use reply::kept_calls;
-pub use writer::RedactedWriter;

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::value::RawValue;
 
-use super::{RedactedWriter, Redactor};
+use super::Redactor;
 use crate::config::Secret;
 
 const ALNUM: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
@@ -96,6 +96,18 @@ fn each_kind_is_found_wherever_it_stands() {
 }
 
 #[test]
+fn the_beginning_of_a_private_key_is_found_under_the_numbers_of_its_lines() {
+    let (redactor, whole) = (redactor(), block("\n"));
+    let first = whole.lines().take(3).enumerate();
+    for between in ["\t", ":", " | "] {
+        let text: String = first.clone().map(|(number, line)| format!("{:>6}{between}{line}\n", number + 1)).collect();
+        let clean = redactor.text(&format!("{text}[lines 1 to 3 of 9]")).into_owned();
+        assert!(whole.lines().skip(1).take(2).all(|line| !clean.contains(line)), "{clean}");
+        assert!(clean.ends_with("[lines 1 to 3 of 9]"), "{clean}");
+    }
+}
+
+#[test]
 fn what_follows_a_name_is_found() {
     let redactor = redactor();
     let secret = made(ALNUM, 40, 20);
@@ -178,13 +190,9 @@ fn pieces_come_to_the_same_as_the_whole() {
         let mut out: String = letters.chunks(size).map(|piece| flow.push(piece.iter().collect())).collect();
         out.push_str(&flow.end(false));
         assert_eq!(out, whole, "pieces of {size}");
-        let mut written = Vec::new();
-        let mut writer = RedactedWriter::new(&redactor, &mut written);
-        for piece in text.as_bytes().chunks(size) {
-            std::io::Write::write_all(&mut writer, piece).unwrap();
-        }
-        writer.finish().unwrap();
-        drop(writer);
+        let (mut flow, mut written) = (redactor.flow(), Vec::new());
+        text.as_bytes().chunks(size).for_each(|piece| flow.push_bytes(piece, &mut written));
+        flow.end_bytes(false, &mut written);
         assert_eq!(String::from_utf8(written).unwrap(), whole, "bytes of {size}");
     }
 }

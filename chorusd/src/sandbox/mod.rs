@@ -22,6 +22,6 @@ mod wire;
 pub use job::{Confinement, Exit, Job, Limits};
 pub use level::{Level, Missing, Way};
 pub use machine::Sandbox;
-pub use run::{Ran, run};
+pub use run::{Ran, run, run_redacted};
 pub use running::Running;
 pub use wire::{Memory, Processes};

@@ -1,40 +1,36 @@
 //! What a command prints: beginning and end of it, however much it is.
 
+use std::sync::Arc;
+
+use crate::redact::{Behind, Ends, Redactor};
+
 /// Bytes that are kept of the beginning, and of the end. Together with the line between them they are less than a tool's
 /// result may have.
 const HALF: usize = (256 << 10) / 2 - 64;
-/// Bytes of the end that are gathered before the older ones are let go.
-const GATHERED: usize = 4 * HALF;
 
 /// Takes bytes as they come.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Output {
     head: Vec<u8>,
-    tail: Vec<u8>,
-    left_out: usize,
+    ends: Ends,
 }
 
 impl Output {
-    pub fn push(&mut self, bytes: &[u8]) {
-        let (head, rest) = bytes.split_at(bytes.len().min(HALF - self.head.len()));
-        self.head.extend_from_slice(head);
-        self.tail.extend_from_slice(rest);
-        if self.tail.len() > GATHERED {
-            self.cut();
-        }
+    /// `redactor`: what takes secrets out of it before anything is left out.
+    pub fn new(redactor: Option<&Arc<Redactor>>) -> Self {
+        Self { head: Vec::new(), ends: Ends::new(redactor, HALF as u64, HALF) }
     }
 
-    fn cut(&mut self) {
-        let over = self.tail.len().saturating_sub(HALF);
-        self.tail.drain(..over);
-        self.left_out += over;
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.ends.push(bytes, &mut self.head);
     }
 
     /// All of it as text without NUL, with a line between that says how many bytes are left out.
     pub fn finish(mut self) -> String {
-        self.cut();
-        if self.left_out == 0 {
-            self.head.append(&mut self.tail);
+        let Behind { left_out, end: mut tail } = self.ends.end(&mut self.head);
+        let left_out = usize::try_from(left_out).unwrap_or(usize::MAX);
+        if left_out == 0 {
+            self.head.append(&mut tail);
             let whole = text(&self.head);
             if whole.len() <= 2 * HALF {
                 return whole;
@@ -46,9 +42,9 @@ impl Output {
         // Neither end is cut inside a character.
         let open = self.head.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len());
         let open = if open < 4 && is_beginning(&self.head[self.head.len() - open..]) { open } else { 0 };
-        let rest = self.tail.iter().take(3).take_while(|byte| (**byte & 0xc0) == 0x80).count();
-        let (head, tail) = (text(&self.head[..self.head.len() - open]), text(&self.tail[rest..]));
-        join(&head, &tail, self.left_out + open + rest)
+        let rest = tail.iter().take(3).take_while(|byte| (**byte & 0xc0) == 0x80).count();
+        let (head, tail) = (text(&self.head[..self.head.len() - open]), text(&tail[rest..]));
+        join(&head, &tail, left_out + open + rest)
     }
 }
 
@@ -86,7 +82,7 @@ mod tests {
     use super::*;
 
     fn of(parts: &[&[u8]]) -> String {
-        let mut output = Output::default();
+        let mut output = Output::new(None);
         parts.iter().for_each(|part| output.push(part));
         output.finish()
     }
@@ -102,13 +98,12 @@ mod tests {
     #[test]
     fn of_a_flood_both_ends_are_kept_and_the_rest_is_counted() {
         for first in ["begin", "begi"] {
-            let mut output = Output::default();
+            let mut output = Output::new(None);
             output.push(first.as_bytes());
             for _ in 0..64 {
                 output.push("é".repeat(20_000).as_bytes());
             }
             output.push(b"end");
-            assert!(output.tail.capacity() <= 3 * GATHERED);
             let text = output.finish();
             assert!(text.starts_with(&format!("{first}é")) && text.ends_with("éend") && text.len() < 256 << 10);
             let left: usize = text.split_once("\n[").unwrap().1.split_once(" bytes").unwrap().0.parse().unwrap();

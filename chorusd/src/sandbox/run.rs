@@ -2,6 +2,7 @@
 
 use std::io;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt as _;
@@ -10,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::output::Output;
 use super::{Exit, Job, Sandbox};
+use crate::redact::Redactor;
 
 /// How long a command that is asked to end may take for it.
 const GRACE: Duration = Duration::from_secs(2);
@@ -34,11 +36,24 @@ pub struct Ran {
 /// # Errors
 /// A command that cannot be started.
 pub async fn run(sandbox: &Sandbox, job: &Job, cancel: &CancellationToken) -> io::Result<Ran> {
+    run_redacted(sandbox, job, cancel, None).await
+}
+
+/// The same; `redactor` takes secrets out of what is printed before anything of it is left out.
+///
+/// # Errors
+/// A command that cannot be started.
+pub async fn run_redacted(
+    sandbox: &Sandbox,
+    job: &Job,
+    cancel: &CancellationToken,
+    redactor: Option<&Arc<Redactor>>,
+) -> io::Result<Ran> {
     let (reader, writer) = io::pipe()?;
     sandbox.known().await;
     let mut running = sandbox.start(job, Stdio::from(writer.try_clone()?), Stdio::from(writer))?;
     let mut reader = pipe::Receiver::from_owned_fd(reader.into())?;
-    let mut output = Output::default();
+    let mut output = Output::new(redactor);
     let mut piece = vec![0; PIECE];
     let limit = job.confinement.limits.time;
     let up = async {

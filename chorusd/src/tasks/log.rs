@@ -4,6 +4,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
+
+use crate::redact::{Behind, Ends, Redactor};
 
 /// Bytes from the beginning that are kept.
 const HEAD: u64 = 64 << 20;
@@ -16,63 +19,65 @@ const TAIL: usize = 64 << 10;
 pub struct Log {
     /// `None`: it could not be written any more.
     file: Option<File>,
+    ends: Ends,
     head: u64,
-    most: u64,
-    /// Bytes that came.
-    came: u64,
-    /// The last bytes that came.
+    /// The last bytes that were written.
     tail: Vec<u8>,
     /// Why it is not whole.
     problem: Option<String>,
 }
 
 impl Log {
-    /// Makes the file, of mode 0600, where none may be.
+    /// Makes the file, of mode 0600, where none may be. `redactor`: what keeps secrets out of it.
     ///
     /// # Errors
     /// What the system says.
-    pub fn create(path: &Path) -> io::Result<Self> {
+    pub fn create(path: &Path, redactor: Option<&Arc<Redactor>>) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
-        Ok(Self::new(file, HEAD))
+        Ok(Self::new(file, Ends::new(redactor, HEAD, TAIL)))
     }
 
     /// One that takes nothing.
     #[must_use]
     pub fn broken(problem: String) -> Self {
-        let (head, most, came) = (0, 0, 0);
-        Self { file: None, head, most, came, tail: Vec::new(), problem: Some(problem) }
+        Self { file: None, ends: Ends::new(None, 0, 0), head: 0, tail: Vec::new(), problem: Some(problem) }
     }
 
-    fn new(file: File, most: u64) -> Self {
-        Self { file: Some(file), head: 0, most, came: 0, tail: Vec::new(), problem: None }
+    fn new(file: File, ends: Ends) -> Self {
+        Self { file: Some(file), ends, head: 0, tail: Vec::new(), problem: None }
     }
 
-    /// Takes what was printed. Blocks. A disk that does not take it ends the log and not the task.
+    /// Takes what was printed. Blocks. A disk that does not take it ends the log and not the task. What may become a secret waits until
+    /// that can be told.
     pub fn write(&mut self, bytes: &[u8]) {
-        self.came += bytes.len() as u64;
-        let kept = usize::try_from(self.most - self.head).unwrap_or(usize::MAX).min(bytes.len());
-        self.put(&bytes[..kept]);
-        self.head += kept as u64;
+        let mut head = Vec::new();
+        self.ends.push(bytes, &mut head);
+        self.begin(&head);
+    }
+
+    fn begin(&mut self, bytes: &[u8]) {
+        self.put(bytes);
+        self.head += bytes.len() as u64;
+        self.remember(bytes);
+    }
+
+    fn remember(&mut self, bytes: &[u8]) {
         let last = &bytes[bytes.len().saturating_sub(TAIL)..];
         let too_many = (self.tail.len() + last.len()).saturating_sub(TAIL);
         self.tail.drain(..too_many);
         self.tail.extend_from_slice(last);
     }
 
-    /// Writes the end of what is left out. Blocks.
+    /// Writes what waits, and the end of what is left out. Blocks.
     pub fn finish(&mut self) {
-        let rest = self.came - self.head;
-        if rest == 0 {
-            return;
+        let mut head = Vec::new();
+        let Behind { left_out, end } = self.ends.end(&mut head);
+        self.begin(&head);
+        if left_out > 0 {
+            self.put(format!("\n[{left_out} bytes are left out]\n").as_bytes());
         }
-        let shown = rest.min(self.tail.len() as u64);
-        if rest > shown {
-            self.put(format!("\n[{} bytes are left out]\n", rest - shown).as_bytes());
-        }
-        let from = self.tail.len() - usize::try_from(shown).unwrap_or(0);
-        let end = self.tail.split_off(from);
         self.put(&end);
-        self.tail.extend_from_slice(&end);
+        self.remember(&end);
     }
 
     fn put(&mut self, bytes: &[u8]) {
@@ -90,7 +95,7 @@ impl Log {
         self.head
     }
 
-    /// The last bytes that came.
+    /// The last bytes that were written.
     #[must_use]
     pub fn end(&self) -> Vec<u8> {
         self.tail.clone()
@@ -112,12 +117,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
         for (count, wanted) in [(3, "0000\n0001\n0002\n".to_owned()), (4, "0000\n0001\n0002\n0003\n".to_owned())] {
-            let mut log = Log::new(File::create(&path).unwrap(), 10);
+            let mut log = Log::new(File::create(&path).unwrap(), Ends::new(None, 10, TAIL));
             (0..count).for_each(|line| log.write(format!("{line:04}\n").as_bytes()));
             log.finish();
             assert_eq!(std::fs::read_to_string(&path).unwrap(), wanted, "where all of it fits there is no gap");
         }
-        let mut log = Log::new(File::create(&path).unwrap(), 10);
+        let mut log = Log::new(File::create(&path).unwrap(), Ends::new(None, 10, TAIL));
         (0..40_000).for_each(|line| log.write(format!("{line:07}\n").as_bytes()));
         assert_eq!(log.length(), 10);
         log.finish();
@@ -130,7 +135,7 @@ mod tests {
     #[test]
     fn a_disk_that_takes_nothing_ends_the_log_only() {
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let mut log = Log::new(full, 100);
+        let mut log = Log::new(full, Ends::new(None, 100, TAIL));
         log.write(b"one\n");
         log.write(b"two\n");
         log.finish();

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_proto::EventType;
@@ -16,6 +17,7 @@ use super::log::Log;
 use super::run::{self, Run};
 use super::slots::Taken;
 use super::{LOGS, Tasks, process};
+use crate::redact::Redactor;
 use crate::sandbox::{Job, Running, Sandbox};
 use crate::store::agents_dir::create_private;
 use crate::store::catalog::TaskRow;
@@ -30,9 +32,11 @@ pub struct Start {
     pub agent_name: String,
     /// The agent's directory, absolute.
     pub dir: PathBuf,
-    /// As it was judged, for people and for the record.
+    /// For people and for the record.
     pub command: String,
     pub job: Job,
+    /// What keeps secrets out of its log; `None`: they stay in it.
+    pub redactor: Option<Arc<Redactor>>,
 }
 
 impl Tasks {
@@ -58,7 +62,8 @@ impl Tasks {
             let taken = self.shared.slots.take(start.agent)?;
             let dir = start.dir.join(LOGS);
             let path = dir.join(file(taken.number));
-            let made = tokio::task::spawn_blocking(move || make(&dir, &path)).await;
+            let redactor = start.redactor.clone();
+            let made = tokio::task::spawn_blocking(move || make(&dir, &path, redactor.as_ref())).await;
             match made.map_err(io::Error::other).and_then(|made| made) {
                 Ok(log) => return Ok((taken, log)),
                 Err(e) => {
@@ -113,9 +118,9 @@ fn file(number: u64) -> String {
 }
 
 /// Blocks.
-fn make(dir: &Path, path: &Path) -> io::Result<Log> {
+fn make(dir: &Path, path: &Path, redactor: Option<&Arc<Redactor>>) -> io::Result<Log> {
     create_private(dir)?;
-    Log::create(path)
+    Log::create(path, redactor)
 }
 
 /// Both streams go into one pipe, so that their lines stay in order.

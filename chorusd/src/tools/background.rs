@@ -18,7 +18,9 @@ pub async fn start(command: String, scene: &Scene) -> Outcome {
     };
     let job = Job { argv: argv.to_vec(), env: Vec::new(), confinement };
     let (agent, agent_name, dir) = (scene.agent, scene.agent_name.clone(), scene.dir.clone());
-    let started = scene.world.tasks.start(&scene.world.sandbox, Start { agent, agent_name, dir, command, job }).await;
+    let (command, redactor) = (scene.kept(command).text, scene.redactor.clone());
+    let start = Start { agent, agent_name, dir, command, job, redactor };
+    let started = scene.world.tasks.start(&scene.world.sandbox, start).await;
     match started {
         Ok(row) => Outcome::done(format!(
             "task {} runs in the background (pid {}). When it ends, a message tells you its exit status and its last lines; \

@@ -68,7 +68,7 @@ impl Tool for Bash {
                 limits: Limits { time: Some(timeout), ..Limits::default() },
             },
         };
-        match sandbox::run(&scene.world.sandbox, &job, &scene.cancel).await {
+        match sandbox::run_redacted(&scene.world.sandbox, &job, &scene.cancel, scene.redactor.as_ref()).await {
             Ok(ran) => told(ran, timeout),
             Err(e) => Outcome::error(format!("the command was not run: {e}")),
         }

@@ -141,7 +141,9 @@ fn not_always(Prepared { action, always, .. }: &Prepared, scene: &Scene) -> Opti
     }
     let missing = scene.world.sandbox.missing().filter(|_| runs_commands(action));
     let unconfined = missing.map(|missing| format!("commands cannot be confined here: {missing}"));
-    scene.profile.can_always(action).err().or(unconfined)
+    let secret =
+        scene.has_secret(action).then(|| "there is a secret in it, which would be kept in agent.json".to_owned());
+    scene.profile.can_always(action).err().or(unconfined).or(secret)
 }
 
 /// Whether the agent's profile, as it is now, denies what somebody was asked about for a while.

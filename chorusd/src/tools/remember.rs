@@ -42,15 +42,16 @@ impl Tool for Remember {
     }
 
     async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
+        let text = scene.kept(params.text.trim().to_owned());
         let memory = NewMemory {
             agent: scene.agent,
-            text: params.text.trim().to_owned(),
-            path: params.path.filter(|path| !path.is_empty()),
+            text: text.text,
+            path: params.path.filter(|path| !path.is_empty()).map(|path| scene.kept(path).text),
             at: scene.world.clock.now(),
             user: scene.requester.to_string(),
         };
         match scene.world.store.catalog.remember(memory).await {
-            Ok(()) => Outcome::done("it is remembered; you are shown it from your next step on"),
+            Ok(()) => Outcome::done(format!("it is remembered; you are shown it from your next step on{}", text.note)),
             Err(failure) => told(failure),
         }
     }

@@ -1,5 +1,6 @@
 //! Where a call is made, and what it may use.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
@@ -14,6 +15,7 @@ use crate::approvals::Approvals;
 use crate::clock::Clock;
 use crate::llm::Models;
 use crate::permissions::Profile;
+use crate::redact::Redactor;
 use crate::sandbox::Sandbox;
 use crate::store::Store;
 use crate::tasks::Tasks;
@@ -52,6 +54,8 @@ pub struct Scene {
     pub profile: Arc<Profile>,
     /// The same, read when it is called; `None`: the agent is gone.
     pub profile_now: Box<dyn Fn() -> Option<Arc<Profile>> + Send + Sync>,
+    /// What keeps secrets out of what is written down; `None`: this agent keeps everything.
+    pub redactor: Option<Arc<Redactor>>,
     /// The turn is to end.
     pub cancel: CancellationToken,
     /// Where it leads, as whoever approved it was told.
@@ -59,6 +63,13 @@ pub struct Scene {
     /// Tells whoever listens to the turn.
     pub say: Box<dyn Fn(Said) + Send + Sync>,
     pub world: Arc<World>,
+}
+
+/// A text as it is kept, with what the model is told where it is not what it wrote.
+#[derive(Debug)]
+pub struct Kept {
+    pub text: String,
+    pub note: &'static str,
 }
 
 impl std::fmt::Debug for Scene {
@@ -77,7 +88,7 @@ impl World {
         approval_timeout: Duration,
         (program, home): (&Path, &Path),
     ) -> Arc<Self> {
-        let approvals = Approvals::new(store.clone(), clock.clone(), approval_timeout);
+        let approvals = Approvals::new(store.clone(), clock.clone(), approval_timeout, models.redactor().clone());
         let tasks = Tasks::new(store.clone(), clock.clone());
         Arc::new(Self {
             models,
@@ -118,5 +129,26 @@ impl Scene {
     #[must_use]
     pub fn workspace(&self) -> PathBuf {
         self.dir.join("workspace")
+    }
+
+    /// What the model wrote, as it is kept for later: without secrets, unless this agent keeps everything.
+    #[must_use]
+    pub fn kept(&self, text: String) -> Kept {
+        let clean = self.redactor.as_ref().and_then(|redactor| match redactor.text(&text) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(clean) => Some(clean),
+        });
+        match clean {
+            Some(text) => {
+                Kept { text, note: "; the secrets in it were replaced, as they are wherever they would be kept" }
+            }
+            None => Kept { text, note: "" },
+        }
+    }
+
+    /// Whether a secret in `text` must not be kept.
+    #[must_use]
+    pub fn has_secret(&self, text: &str) -> bool {
+        self.redactor.as_ref().is_some_and(|redactor| redactor.count(text) > 0)
     }
 }

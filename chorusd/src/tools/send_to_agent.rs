@@ -50,8 +50,9 @@ impl Tool for SendToAgent {
     async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
         let Some(outside) = scene.world.outside() else { return Outcome::error("the daemon is not ready for that") };
         let action = Action::Other { tool: Self::NAME, argument: &params.argument() }.to_string();
-        match outside.send_to_agent(Asker::new(&scene, action), params.agent, params.message).await {
-            Ok(text) => Outcome::done(text),
+        let message = scene.kept(params.message);
+        match outside.send_to_agent(Asker::new(&scene, action), params.agent, message.text).await {
+            Ok(text) => Outcome::done(text + message.note),
             Err(failure) => told(failure),
         }
     }

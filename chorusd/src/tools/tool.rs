@@ -31,6 +31,10 @@ impl Outcome {
     pub fn redacted(self, redactor: &Redactor, redact: bool) -> Self {
         match self {
             Self::Told { text, is_error } if redact => Self::Told { text: redactor.cut_text(text), is_error },
+            Self::Stop(failure) if redact => {
+                let message = redactor.text(&failure.message).into_owned();
+                Self::Stop(Failure { message, ..failure })
+            }
             other => other,
         }
     }

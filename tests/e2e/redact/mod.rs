@@ -3,4 +3,6 @@
 mod given;
 mod plain;
 mod planted;
+mod rig;
 mod secrets;
+mod tools;

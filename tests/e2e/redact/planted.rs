@@ -1,122 +1,18 @@
 //! P20, the part of tools and models: planted secrets reach neither the home, nor the log, nor the socket, nor a model.
 
-use std::path::Path;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use chorus_proto::methods::agent::{Config, ConfigParams, Init, InitParams};
-use chorus_proto::methods::events::{List, ListParams};
+use chorus_proto::Client;
+use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::models::{ModelsParams, Validate};
-use chorus_proto::methods::send::{Progress, Said, Send, SendParams, SendResult};
-use chorus_proto::{CallError, Client};
+use chorus_proto::methods::send::{Send, SendParams};
+use chorus_tests::Daemon;
 use chorus_tests::chat::Chat as _;
-use chorus_tests::ctl::chorusctl;
-use chorus_tests::model_server::{Answer, KEY, ModelServer, Step};
-use chorus_tests::{Daemon, Home};
+use chorus_tests::model_server::{Answer, KEY, Step};
 use serde_json::json;
 
+use super::rig::{OTHER_KEY, Rig};
 use super::secrets::{Secret, sixty};
-use crate::home;
-
-/// A key that comes from the environment, for the provider `local`.
-const OTHER_KEY: &str = "local/key+0123456789==";
-
-struct Rig {
-    server: ModelServer,
-    home: Home,
-    daemon: Daemon,
-    /// Everything that came over the socket.
-    heard: String,
-}
-
-impl Rig {
-    fn new() -> Self {
-        let (server, home) = (ModelServer::start(), home());
-        home.configure(
-            &server.config_with("").replace("kind = \"openai\"", "kind = \"openai\"\napi_key_env = \"LOCAL_KEY\""),
-        );
-        let mut command = home.command(home.bins.chorusd);
-        command.env("LOCAL_KEY", OTHER_KEY).env("CHORUS_LOG_LEVEL", "debug");
-        let daemon = Daemon::start_by(&home, command);
-        for (name, model) in [("a", "anthropic/claude-test"), ("b", "local/small")] {
-            let params = InitParams { name: name.into(), model: Some(model.into()), ..Default::default() };
-            daemon.client().call::<Init>(&params).expect("agent.init");
-        }
-        Self { server, home, daemon, heard: String::new() }
-    }
-
-    fn client(&self) -> Client {
-        self.daemon.client()
-    }
-
-    fn answer(&self, agent: &str, answer: Answer) {
-        match agent {
-            "a" => self.server.anthropic().answer(answer),
-            _ => self.server.openai().answer(answer),
-        }
-    }
-
-    /// A turn; what comes of it is heard, with what was streamed.
-    fn send(&mut self, agent: &str) -> Result<SendResult, CallError> {
-        let params = SendParams { agent: Some(agent.into()), text: "go on".into(), stream: true, ..Default::default() };
-        let mut streamed = [String::new(), String::new()];
-        let mut raw = String::new();
-        let result = self.client().call_streaming("send", &params, &mut |progress| {
-            raw.push_str(progress.get());
-            match serde_json::from_str::<Progress>(progress.get())?.said {
-                Said::Text(text) => streamed[0].push_str(&text),
-                Said::Thinking(text) => streamed[1].push_str(&text),
-                _ => {}
-            }
-            Ok(())
-        });
-        self.heard.push_str(&raw);
-        self.heard.extend(streamed);
-        match result {
-            Ok(result) => {
-                self.heard.push_str(result.get());
-                Ok(serde_json::from_str(result.get()).expect("an answer"))
-            }
-            Err(error) => {
-                self.heard.push_str(&format!("{error:?}"));
-                Err(error)
-            }
-        }
-    }
-
-    /// Every place where a secret must not be, with what is there.
-    fn places(mut self) -> Vec<(String, Vec<u8>)> {
-        let mut client = self.client();
-        for agent in ["a", "b"] {
-            self.heard.push_str(&serde_json::to_string(&client.shown(agent)).expect("messages"));
-            client.save(agent, "what was said");
-        }
-        let events = client.call::<List>(&ListParams { after: Some(0), ..Default::default() }).expect("events.list");
-        self.heard.push_str(&serde_json::to_string(&events).expect("events"));
-        self.heard.push_str(&chorusctl(&self.home, ["models", "--json"]).stdout);
-        let mut places = vec![("the socket".to_owned(), self.heard.into_bytes())];
-        for request in self.server.requests() {
-            places.push(("a request to the model".to_owned(), request.text.into_bytes()));
-        }
-        let read = |places: &mut Vec<_>| files(&self.home.path, places);
-        read(&mut places);
-        places.push(("standard error".to_owned(), self.daemon.log().into_bytes()));
-        assert!(self.daemon.terminate().success());
-        read(&mut places);
-        places
-    }
-}
-
-fn files(folder: &Path, into: &mut Vec<(String, Vec<u8>)>) {
-    for entry in std::fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() {
-            files(&path, into);
-        } else if path.is_file() {
-            into.push((path.display().to_string(), std::fs::read(&path).unwrap_or_default()));
-        }
-    }
-}
 
 /// In pieces that no secret is whole in.
 fn pieces(text: &str) -> Vec<String> {

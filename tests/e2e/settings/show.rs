@@ -3,14 +3,14 @@
 use chorus_proto::methods::settings::From;
 use chorus_tests::Daemon;
 use chorus_tests::ctl::chorusctl;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{one, set, shown};
 use crate::home;
 
 const CONFIG: &str = "max_connections = 64\n[defaults]\nwindow_messages = 40\nidle_timeout = \"5m\"\n\
     [providers.local]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:9\"\napi_key_env = \"LOCAL_KEY\"\n\
-    [aliases]\nfast = \"local/small\"\n[permissions.careful]\nallow = [\"tool:view:.*\"]\n";
+    [aliases]\nfast = \"local/small\"\n[permissions.careful]\nallow = [\"tool:view:.*\"]\n[permission_grants]\nadmin = [\"open\", \"careful\"]\n";
 
 #[test]
 fn every_key_is_shown_with_where_it_comes_from_and_no_secret_is() {
@@ -33,6 +33,7 @@ fn every_key_is_shown_with_where_it_comes_from_and_no_secret_is() {
         ("defaults.redact", true.into(), From::Default, None),
         ("aliases.fast", "local/small".into(), From::File, Some(file.as_str())),
         ("providers.local.api_key_env", "LOCAL_KEY".into(), From::File, Some(file.as_str())),
+        ("permission_grants.admin", json!(["open", "careful"]), From::File, Some(file.as_str())),
         ("providers.local.total_timeout", "15m".into(), From::Default, None),
     ] {
         let setting = one(&mut client, key);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chorus_proto::ErrorKind;
-use chorus_proto::methods::approvals::{ApproveParams, ApproveResult};
+use chorus_proto::methods::approvals::{Approval, ApproveParams, ApproveResult};
 use chorus_proto::methods::permissions::Decision;
 use serde_json::Value;
 
@@ -64,10 +64,7 @@ async fn always(ops: &Ops, claim: Claim<'_>, by: &Requester) -> Result<ApproveRe
         ops.directory.by_id(claim.agent()).ok_or_else(|| select::unknown_agent(ops, &claim.approval().agent))?;
     let agent = refresh_alone(ops, agent).await?;
     let claim = still_asked(&agent, claim).await?;
-    if let Some(why) = &claim.approval().not_always {
-        return Err(not_for_ever(why));
-    }
-    let new = own(&agent, &claim.approval().action)?;
+    let new = own(&agent, claim.approval())?;
     let old = agent.permissions.clone();
     // Written down before it is so.
     let change = Change { old: old.to_string(), new: new.to_string() };
@@ -104,11 +101,11 @@ async fn always(ops: &Ops, claim: Claim<'_>, by: &Requester) -> Result<ApproveRe
 }
 
 /// The agent's permissions with this action more.
-fn own(agent: &Arc<Entry>, action: &str) -> Result<Value> {
-    usable(&agent.facts)?.with_always(&agent.permissions, action).map_err(|why| not_for_ever(&why))
-}
-
-fn not_for_ever(why: &str) -> Failure {
-    Failure::new(ErrorKind::Denied, format!("it cannot be approved for ever: {why}"))
-        .hint("it still waits: approve it once, without --always")
+fn own(agent: &Arc<Entry>, asked: &Approval) -> Result<Value> {
+    let profile = usable(&agent.facts)?;
+    let with = || profile.with_always(&agent.permissions, &asked.action);
+    asked.not_always.clone().map_or_else(with, Err).map_err(|why| {
+        Failure::new(ErrorKind::Denied, format!("it cannot be approved for ever: {why}"))
+            .hint("it still waits: approve it once, without --always")
+    })
 }

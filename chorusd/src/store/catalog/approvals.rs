@@ -34,13 +34,15 @@ const COLUMNS: &str = "id, agent_name, turn_id, call_id, action, action_hash, ve
     status, not_always, decided_at, decided_by, agent_id";
 
 impl Catalog {
-    /// Notes a question; false: its id is taken.
+    /// Notes a question, as it is to be kept; false: its id is taken.
     pub fn ask_approval(&self, row: ApprovalRow) -> impl Future<Output = Result<bool>> + Send + use<> {
         self.writer.submit(move |conn| insert(conn, &row))
     }
 
-    /// Notes what became of an open question, with its row of the audit log; false: it was not open, and nothing is noted.
+    /// Notes what became of an open question, with its row of the audit log, out of which secrets stay; false: it was not open, and
+    /// nothing is noted.
     pub fn decide_approval(&self, decided: Decided, row: Audit) -> impl Future<Output = Result<bool>> + Send + use<> {
+        let row = self.clean(row);
         let hear = self.hear_audit.clone();
         let decide = move |conn: &Connection| {
             if !decide(conn, &decided)? {

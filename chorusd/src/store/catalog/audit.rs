@@ -136,7 +136,7 @@ impl Catalog {
             .await
     }
 
-    fn clean(&self, row: Audit) -> Audit {
+    pub(super) fn clean(&self, row: Audit) -> Audit {
         let Some(redactor) = self.redactor.get() else { return row };
         let clean = |text: String| redactor.text(&text).into_owned();
         let (old, new) = (row.old.map(clean), row.new.map(clean));

@@ -5,15 +5,23 @@ use std::fmt::Write as _;
 /// Bytes of one line that are shown.
 const WIDEST: usize = 2000;
 
+/// Bytes of a word that is left out whole where a line is cut in it: half a secret would be known for none.
+const WORD: usize = 512;
+
 /// Adds a line, without its end, under its number. What is too long of it is counted.
 pub fn add(text: &mut String, number: u64, line: &[u8]) {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
-    let shown = line.get(..WIDEST).unwrap_or(line);
+    let shown = if line.len() > WIDEST { whole_words(&line[..WIDEST]) } else { line };
     let _ = write!(text, "{number:>6}\t{}", String::from_utf8_lossy(shown));
     if shown.len() < line.len() {
         let _ = write!(text, " [{} more bytes in this line]", line.len() - shown.len());
     }
     text.push('\n');
+}
+
+fn whole_words(cut: &[u8]) -> &[u8] {
+    let word = cut.iter().rev().take_while(|byte| !byte.is_ascii_whitespace()).count();
+    if word <= WORD { &cut[..cut.len() - word] } else { cut }
 }
 
 /// How many lines there are; what stands behind the last newline is one.
@@ -47,6 +55,9 @@ mod tests {
         add(&mut text, 7, b"a\r");
         add(&mut text, 8, &[b'x'; WIDEST + 3]);
         assert!(text.starts_with("     7\ta\n     8\txx") && text.ends_with("x [3 more bytes in this line]\n"));
+        let mut text = String::new();
+        add(&mut text, 9, format!("{} secret", "x".repeat(WIDEST - 4)).as_bytes());
+        assert!(text.ends_with("x  [6 more bytes in this line]\n"), "{text}");
         assert_eq!([of(1, "line"), of(2, "line")], ["1 line", "2 lines"]);
     }
 }

@@ -48,11 +48,11 @@ async fn diff(params: Params, scene: &Scene) -> Told<String> {
     args.extend(params.staged.then_some("--cached"));
     args.push("--");
     args.extend(path.as_deref());
-    let mut said = git.done(args).await?;
+    let mut said = git.shown(args).await?;
     if !params.staged {
         let mut args = vec!["ls-files", "--others", "--exclude-standard", "--"];
         args.extend(path.as_deref());
-        let others = git.done(args).await?;
+        let others = git.shown(args).await?;
         if !others.is_empty() {
             said = [said.as_str(), "not known to git yet:", &others].join("\n").trim_start().to_owned();
         }

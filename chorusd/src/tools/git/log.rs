@@ -47,6 +47,6 @@ async fn log(params: Params, scene: &Scene) -> Told<String> {
     let count = format!("--max-count={}", params.count.unwrap_or(10).clamp(1, MOST));
     let format = "--format=%h %ad %an: %s";
     let plain = ["log", "--no-ext-diff", "--no-textconv", "--no-show-signature", "--no-mailmap", "--no-decorate"];
-    git.done(plain.into_iter().chain(["--no-patch", "--date=format:%Y-%m-%d %H:%M", format, &count, "HEAD", "--"]))
+    git.shown(plain.into_iter().chain(["--no-patch", "--date=format:%Y-%m-%d %H:%M", format, &count, "HEAD", "--"]))
         .await
 }

@@ -292,10 +292,7 @@ mod tests {
         assert!(elsewhere.command("topic", &params, &all).unwrap_err().contains("neither github.com"));
         let project = Project { host: "gitlab.com".into(), ..elsewhere };
         let (program, args) = project.command("topic", &params, &all).unwrap();
-        assert_eq!(
-            (program.as_path(), args[2].as_str()),
-            (Path::new("/bin/glab"), "--repo=https://gitlab.com/me/it")
-        );
+        assert_eq!((program.as_path(), args[2].as_str()), (Path::new("/bin/glab"), "--repo=https://gitlab.com/me/it"));
         let none = project.command("topic", &params, &|_| None).unwrap_err();
         assert!(none.contains("from topic into main at https://gitlab.com/me/it"), "{none}");
     }

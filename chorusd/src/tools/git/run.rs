@@ -2,9 +2,11 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::{Told, repository};
-use crate::sandbox::{Confinement, Exit, Job, Limits, run};
+use crate::redact::Redactor;
+use crate::sandbox::{Confinement, Exit, Job, Limits, run_redacted};
 use crate::tools::Scene;
 
 /// Settings that stand above those of any file.
@@ -146,10 +148,23 @@ impl<'a> Git<'a> {
     /// # Errors
     /// It could not be run, or did not end by itself.
     pub async fn run<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> Told<Said> {
+        command(self.scene, self.argv(args), self.env.clone(), false).await
+    }
+
+    /// As [`Git::done`], for what is only shown: without secrets before anything of it is left out.
+    ///
+    /// # Errors
+    /// As [`Git::done`].
+    pub async fn shown<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> Told<String> {
+        let said = print(self.scene, self.argv(args), self.env.clone(), false, self.scene.redactor.as_ref()).await?;
+        if said.ok { Ok(said.text) } else { Err(said.text) }
+    }
+
+    fn argv<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> Vec<OsString> {
         let mut argv: Vec<OsString> = vec!["git".into(), "--no-pager".into()];
         argv.extend(self.settings().map(Into::into));
         argv.extend(args.into_iter().map(|arg| arg.as_ref().into()));
-        command(self.scene, argv, self.env.clone(), false).await
+        argv
     }
 
     /// Runs a script of the shell that is given the settings of git as its arguments.
@@ -182,10 +197,20 @@ pub fn variables() -> impl Iterator<Item = (OsString, OsString)> {
 /// # Errors
 /// It could not be run, or did not end by itself.
 pub async fn command(scene: &Scene, argv: Vec<OsString>, env: Vec<(OsString, OsString)>, network: bool) -> Told<Said> {
+    print(scene, argv, env, network, None).await
+}
+
+async fn print(
+    scene: &Scene,
+    argv: Vec<OsString>,
+    env: Vec<(OsString, OsString)>,
+    network: bool,
+    redactor: Option<&Arc<Redactor>>,
+) -> Told<Said> {
     let program = argv.first().map(|program| Path::new(program).display().to_string()).unwrap_or_default();
     let confinement = Confinement { workspace: scene.workspace(), network, limits: Limits::default() };
     let job = Job { argv, env, confinement };
-    let ran = run(&scene.world.sandbox, &job, &scene.cancel)
+    let ran = run_redacted(&scene.world.sandbox, &job, &scene.cancel, redactor)
         .await
         .map_err(|e| format!("{program} cannot be started: {e}"))?;
     let text = ran.output.trim_end().to_owned();

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use super::LONGEST;
+use super::{LONGEST, without_secret};
 use crate::failure::{Failure, Result};
 use crate::permissions::Action;
 use crate::store::catalog::Audit;
@@ -39,8 +39,9 @@ impl Tool for SelfEditDocs {
     const DESCRIPTION: &'static str = "Writes one of your notes in docs/. You are shown your notes in every conversation (32 KiB of them), so keep what should not be forgotten there, and keep it short.";
     type Params = Params;
 
-    fn action(params: &Params, _: &Scene) -> Result<String, String> {
+    fn action(params: &Params, scene: &Scene) -> Result<String, String> {
         check(&params.path)?;
+        without_secret(&params.path, "path", scene)?;
         if params.content.len() > LONGEST {
             return Err(format!("`content` is longer than {LONGEST} bytes; shorten it, or write another note"));
         }
@@ -63,8 +64,9 @@ impl Tool for SelfEditDocs {
             old: None,
             new: None,
         };
-        match change(params, &scene, row).await {
-            Ok(done) => Outcome::done(done),
+        let content = scene.kept(params.content);
+        match change(Params { content: content.text, ..params }, &scene, row).await {
+            Ok(done) => Outcome::done(done + content.note),
             Err(failure) => told(failure),
         }
     }

@@ -19,6 +19,14 @@ use super::{Scene, told};
 /// Bytes of a prompt, and of a note.
 const LONGEST: usize = 64 << 10;
 
+/// That there is no secret in what works only as it is, and is kept.
+fn without_secret(text: &str, of: &str, scene: &Scene) -> Result<(), String> {
+    if scene.has_secret(text) {
+        return Err(format!("there is a secret in `{of}`, and none may be kept there; leave it out"));
+    }
+    Ok(())
+}
+
 /// Has the rest of the daemon change the agent's configuration.
 async fn edit(scene: Arc<Scene>, action: String, edit: SelfEdit, done: String) -> Outcome {
     let Some(outside) = scene.world.outside() else { return Outcome::error("the daemon is not ready for that") };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::edit;
+use super::{edit, without_secret};
 use crate::permissions::Action;
 use crate::tools::Scene;
 use crate::tools::outside::SelfEdit;
@@ -26,11 +26,12 @@ impl Tool for SelfEditModel {
         "Changes the model that you answer by, from your next step on. `list_models` lists those that there are.";
     type Params = Params;
 
-    fn action(params: &Params, _: &Scene) -> Result<String, String> {
+    fn action(params: &Params, scene: &Scene) -> Result<String, String> {
         let plain = |c: char| !c.is_whitespace() && !c.is_control();
         if params.model.is_empty() || params.model.len() > 256 || !params.model.chars().all(plain) {
             return Err("`model` is no name of a model; list_models lists them".into());
         }
+        without_secret(&params.model, "model", scene)?;
         Ok(Action::SelfEditModel { model: &params.model }.to_string())
     }
 

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::edit;
+use super::{edit, without_secret};
 use crate::permissions::Action;
 use crate::tools::Scene;
 use crate::tools::outside::SelfEdit;
@@ -30,6 +30,13 @@ enum Wanted {
 }
 
 impl Wanted {
+    fn text(&self) -> String {
+        match self {
+            Self::Named(name) => name.clone(),
+            Self::Own(map) => serde_json::to_string(map).unwrap_or_default(),
+        }
+    }
+
     fn action(&self) -> Action<'_> {
         let profile = match self {
             Self::Named(name) => name,
@@ -45,7 +52,7 @@ impl Tool for SelfEditPermissions {
     const ALWAYS: bool = false;
     type Params = Params;
 
-    fn action(params: &Params, _: &Scene) -> Result<String, String> {
+    fn action(params: &Params, scene: &Scene) -> Result<String, String> {
         let named = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
         if let Wanted::Named(name) = &params.profile
             && (name.is_empty() || name.len() > 64 || !name.chars().all(named) || name == "custom")
@@ -54,6 +61,7 @@ impl Tool for SelfEditPermissions {
                 "`profile` is neither the name of a profile (such as `standard` or `locked`) nor an object".into()
             );
         }
+        without_secret(&params.profile.text(), "profile", scene)?;
         Ok(params.profile.action().to_string())
     }
 

@@ -38,7 +38,8 @@ impl Tool for SelfEditSystemPrompt {
     }
 
     async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
-        let done = format!("the system prompt is replaced; it now has {} bytes", params.new_prompt.len());
-        edit(scene, Action::SelfEditSystemPrompt.to_string(), SelfEdit::SystemPrompt(params.new_prompt), done).await
+        let prompt = scene.kept(params.new_prompt);
+        let done = format!("the system prompt is replaced; it now has {} bytes{}", prompt.text.len(), prompt.note);
+        edit(scene, Action::SelfEditSystemPrompt.to_string(), SelfEdit::SystemPrompt(prompt.text), done).await
     }
 }
