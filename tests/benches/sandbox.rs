@@ -1,19 +1,13 @@
 //! What a `true` costs inside the sandbox, by each way that the machine has, over one outside.
 
 use std::path::Path;
-use std::time::Duration;
 
 use chorus_tests::home;
-use chorus_tests::measure::time;
+use chorus_tests::measure::{Ratio, median, report, time};
 use chorusd::sandbox::{Confinement, Exit, Job, Limits, Sandbox, run};
 use tokio_util::sync::CancellationToken;
 
 const ROUNDS: usize = 100;
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times[times.len() / 2]
-}
 
 fn main() {
     let home = home!();
@@ -27,15 +21,10 @@ fn main() {
         confinement: Confinement { workspace, network: false, limits: Limits::default() },
     };
     let outside = || time(|| _ = std::process::Command::new("true").status().expect("true"));
-    println!("outside: {:?}", median((0..ROUNDS).map(|_| outside()).collect()));
     let sandbox = Sandbox::new(Path::new(home.bins.chorusd), &home.path);
-    runtime.block_on(async {
-        println!("found out in: {:?}", {
-            let begun = std::time::Instant::now();
-            println!("{:?}", sandbox.known().await.map(ToString::to_string));
-            begun.elapsed()
-        });
-    });
+    let begun = std::time::Instant::now();
+    let level = runtime.block_on(async { sandbox.known().await.map(ToString::to_string) });
+    report(format!("found out in {:?}: {}", begun.elapsed(), level.expect("known")));
     let once = || {
         runtime.block_on(async {
             let begun = std::time::Instant::now();
@@ -44,5 +33,10 @@ fn main() {
             begun.elapsed()
         })
     };
-    println!("inside: {:?}", median((0..ROUNDS).map(|_| once()).collect()));
+    report(Ratio {
+        name: "`true`, inside over outside".into(),
+        floor: median((0..ROUNDS).map(|_| outside()).collect()),
+        ours: median((0..ROUNDS).map(|_| once()).collect()),
+        target: f64::INFINITY,
+    });
 }

@@ -103,7 +103,8 @@ pub struct Seen {
 /// A workspace that is not there.
 pub fn seen(confinement: &Confinement, chorus: &Path, hidden: &[PathBuf]) -> io::Result<Seen> {
     let workspace = confinement.workspace.canonicalize()?;
-    if chorus.canonicalize().is_ok_and(|chorus| chorus.starts_with(&workspace)) {
+    let holds = |chorus: PathBuf| chorus.starts_with(&workspace) && chorus != workspace;
+    if chorus.canonicalize().is_ok_and(holds) {
         return Err(io::Error::other("the workspace leads to a directory that holds Chorus's own home"));
     }
     let size = confinement.limits.memory / 4;

@@ -61,7 +61,7 @@ fn a_command_runs_in_its_sandbox_and_is_asked_about_again_once_it_is_another() {
     if status.daemon.sandbox.is_none_or(|sandbox| sandbox.way == "none") {
         return skip("nothing is confined here");
     }
-    set(&rig, json!({"ask": ["tool:bash:.*"]}));
+    set(&rig, json!({"ask": ["tool:bash:.*"], "allow": ["tool:create_file:log"]}));
     let wanted = "echo one >> log && cat log";
     let run = |command: &str| {
         rig.server.anthropic().answer(Answer::calls("c", "bash", &json!({"command": command})));

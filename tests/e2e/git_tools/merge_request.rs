@@ -59,14 +59,17 @@ fn what_is_missing_is_told() {
     let params = json!({"title": "x", "target": "main"});
     let said = rig.fails("git_merge_request", params.clone());
     assert!(said.contains("there is no remote origin"), "{said}");
-    git(&dir, &["remote", "add", "origin", "https://git.example.org/me/it.git"]);
+    git(&dir, &["remote", "add", "origin", "https://gitlab.com/me/it.git"]);
     let said = rig.fails("git_merge_request", params.clone());
     assert!(said.contains("which is the target"), "{said}");
     rig.done("git_checkout", json!({"branch": "topic", "create": true}));
     if ["gh", "glab"].iter().all(|program| std::process::Command::new(program).arg("--version").output().is_err()) {
         let said = rig.fails("git_merge_request", params.clone());
-        assert!(said.contains("no program is installed") && said.contains("https://git.example.org/me/it"), "{said}");
+        assert!(said.contains("no program is installed") && said.contains("https://gitlab.com/me/it"), "{said}");
     }
+    git(&dir, &["remote", "set-url", "origin", "https://evil.example/me/it.git"]);
+    let said = rig.fails("git_merge_request", params.clone());
+    assert!(said.contains("neither github.com"), "{said}");
     git(&dir, &["remote", "set-url", "origin", "./bare.git"]);
     let said = rig.fails("git_merge_request", params);
     assert!(said.contains("leads to no repository on a server"), "{said}");

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use chorus_proto::methods::agent::{Destroy, DestroyParams};
 use chorus_proto::methods::tasks::{Stop, StopParams, TaskStatus};
 use chorus_proto::{Role, Trigger};
-use chorus_tests::Daemon;
 use chorus_tests::chat::Chat as _;
 use chorus_tests::model_server::Answer;
 use chorus_tests::process::is_running;
+use chorus_tests::{DEADLINE, Daemon, wait_until};
 use serde_json::Value;
 
 use super::{GATE, Rig, list, send};
@@ -85,7 +85,11 @@ fn destroying_an_agent_with_a_task_and_unsaved_messages_ends_and_saves_both() {
         let mut client = rig.client();
         let id = rig.start(&format!("echo begun; {GATE}"));
         rig.listed("a", 1);
-        let pid = rig.task(&id).pid;
+        let task = rig.task(&id);
+        let pid = task.pid;
+        wait_until("it to have begun", DEADLINE, || {
+            std::fs::read(&task.log_path).is_ok_and(|log| log == b"begun\n").then_some(())
+        });
         let params = DestroyParams { name: "a".into(), keep_files, purge: false };
         let done = client.call::<Destroy>(&params).expect("agent.destroy");
         assert!(!is_running(pid));
