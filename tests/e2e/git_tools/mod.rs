@@ -3,7 +3,7 @@
 mod hostile;
 mod merge_request;
 mod plain;
-mod push;
+pub mod push;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::selfedit::Rig;
 
 /// git in a directory, as nobody in particular; what it says.
 #[track_caller]
-fn git(dir: &Path, args: &[&str]) -> String {
+pub fn git(dir: &Path, args: &[&str]) -> String {
     let output = Command::new("git")
         .args(["-c", "user.name=Test", "-c", "user.email=test@localhost"])
         .args(args)

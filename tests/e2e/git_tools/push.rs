@@ -13,13 +13,13 @@ use super::{git, workspace, write};
 use crate::selfedit::Rig;
 
 /// `git daemon` on loopback; it ends when this is dropped.
-struct Server {
+pub struct Server {
     child: Child,
-    port: u16,
+    pub port: u16,
 }
 
 impl Server {
-    fn start(base: &Path) -> Self {
+    pub fn start(base: &Path) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its number").port();
         // The program itself: `git` would leave it running when it is killed.
         let exec = git(base, &["--exec-path"]);
@@ -43,7 +43,7 @@ impl Drop for Server {
     }
 }
 
-fn bare(dir: &Path) {
+pub fn bare(dir: &Path) {
     fs::create_dir_all(dir).expect("a directory");
     git(dir, &["init", "--quiet", "--bare", "--initial-branch=main"]);
 }
