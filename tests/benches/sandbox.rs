@@ -15,6 +15,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
+#[expect(clippy::print_stdout, reason = "the figures are what a bench is for")]
 fn main() {
     let home = home!();
     home.make();
