@@ -96,7 +96,7 @@ fn bring_back(client: &mut Client, session: &str, how: usize) {
     match how {
         0 => drop(client.restore("a", session)),
         1 => {
-            let params = ResumeParams { agent: Some("a".into()), session: session.into(), ..Default::default() };
+            let params = ResumeParams { agent: Some("a".into()), session: session.into() };
             client.call::<Resume>(&params).expect("context.resume");
         }
         _ => {
