@@ -9,15 +9,6 @@ use tokio_util::sync::CancellationToken;
 
 const ROUNDS: usize = 100;
 
-<<<<<<< HEAD
-=======
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times[times.len() / 2]
-}
-
-#[expect(clippy::print_stdout, reason = "the figures are what a bench is for")]
->>>>>>> story
 fn main() {
     let home = home!();
     home.make();
@@ -31,19 +22,9 @@ fn main() {
     };
     let outside = || time(|| _ = std::process::Command::new("true").status().expect("true"));
     let sandbox = Sandbox::new(Path::new(home.bins.chorusd), &home.path);
-<<<<<<< HEAD
     let begun = std::time::Instant::now();
     let level = runtime.block_on(async { sandbox.known().await.map(ToString::to_string) });
     report(format!("found out in {:?}: {}", begun.elapsed(), level.expect("known")));
-=======
-    runtime.block_on(async {
-        println!("found out in: {:?}", {
-            let begun = std::time::Instant::now();
-            println!("{}", sandbox.known().await.expect("what is reached"));
-            begun.elapsed()
-        });
-    });
->>>>>>> story
     let once = || {
         runtime.block_on(async {
             let begun = std::time::Instant::now();
