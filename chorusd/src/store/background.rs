@@ -13,7 +13,7 @@ use crate::failure::{Failure, Result};
 const THREADS: usize = 2;
 
 /// How much nicer they are than the others (nice(2)): about a seventieth of the weight.
-const NICE: i32 = 9;
+const NICE: i32 = 19;
 
 type Job = Box<dyn FnOnce() + Send>;
 

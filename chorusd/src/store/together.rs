@@ -26,7 +26,7 @@ type Waiting = (Filled, oneshot::Sender<Result<Written>>);
 
 /// Those that are on the disk go on to the databases so many at a time: a burst of them would stand before everybody
 /// else's appends.
-const LISTED_AT_ONCE: usize = 128;
+const LISTED_AT_ONCE: usize = 48;
 
 /// The thread, once there is something for it to do.
 #[derive(Debug)]
