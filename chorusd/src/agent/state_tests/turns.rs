@@ -285,7 +285,7 @@ fn what_belongs_to_a_turn_that_is_over_changes_nothing_in_the_next() {
     bench.handle(result("b"));
     // The disk is full for the first result, and not any more for the second.
     let failed = Event::Appended(Err(Failure::disk_full()));
-    assert_eq!(names(&bench.handle(failed)), ["error", "open"]);
+    assert_eq!(names(&bench.handle(failed)), ["stop", "error", "open"]);
     assert!(names(&bench.handle(kept())).is_empty(), "the message of the next turn is not durable yet");
     assert!(names(&bench.handle(closed(T1))).is_empty());
     assert_eq!(names(&bench.handle(kept())), ["call"]);
