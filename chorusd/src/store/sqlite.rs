@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use chorus_proto::ErrorKind;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::failure::{Failure, Result};
@@ -42,7 +43,7 @@ pub fn open(path: &Path, migrations: Migrations) -> Result<Connection> {
         conn.execute_batch(&format!("BEGIN IMMEDIATE; {step}; PRAGMA user_version = {}; COMMIT", index + 1))
             .map_err(|e| fail(&e))?;
     }
-    conn.set_prepared_statement_cache_capacity(64);
+    stable_plans(&conn).map_err(|e| fail(&e))?;
     Ok(conn)
 }
 
@@ -53,8 +54,15 @@ pub fn open_reader(path: &Path) -> Result<Connection> {
     // 512 KiB: what is read again is in the system's cache.
     conn.pragma_update(None, "cache_size", -512).map_err(|e| opening(path, &e))?;
     conn.busy_timeout(Duration::from_secs(5)).map_err(|e| opening(path, &e))?;
-    conn.set_prepared_statement_cache_capacity(64);
+    stable_plans(&conn).map_err(|e| opening(path, &e))?;
     Ok(conn)
+}
+
+/// Keeps statements, and their plans with them: without the stability guarantee of the planner (SQLITE_DBCONFIG_ENABLE_QPSG)
+/// whatever has a `LIMIT ?` is compiled anew each time it is used.
+fn stable_plans(conn: &Connection) -> rusqlite::Result<()> {
+    conn.set_prepared_statement_cache_capacity(64);
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
 }
 
 fn opening(path: &Path, error: &rusqlite::Error) -> Failure {
