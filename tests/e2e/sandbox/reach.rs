@@ -99,8 +99,8 @@ fn what_only_root_could_read_is_not_there() {
         let shown = place.path().display();
         let found = rig.run(&format!("cd {shown}; cat note open/note; cat key shut/* open/key; ls -A shut"));
         assert!(found.text.starts_with("for allfor all") && !found.text.contains("of root"), "{found:?}");
-        let left = "find /etc /opt /usr/local -type f ! -perm -004 -o -type d ! -perm -001 -readable ! -empty";
-        assert_eq!(rig.run(left).text, "[exit status 0]");
+        let left = "-type f ! -perm -004 -o -type d ! -perm -001 -readable ! -empty";
+        assert_eq!(rig.run(&format!("find /etc /usr/local {shown} {left}")).text, "[exit status 0]");
     }
 }
 
@@ -111,15 +111,13 @@ fn what_git_is_told_to_run_reaches_no_more_than_bash() {
         fs::create_dir_all(key.parent().expect("a directory")).expect("made");
         fs::write(&key, "sk-key-of-mine").expect("a key");
         let theft = format!("cat {} {}/agent.json; ls /run", key.display(), rig.home.agent("a").display());
-        let hook = format!("#!/bin/sh\n{{ {theft}; }} > \"$OLDPWD/$1\" 2>&1; cat\n");
-        fs::write(rig.workspace().join("thief"), hook).expect("a program");
-        mode_of(&rig.workspace().join("thief"), 0o755);
-        let thief = rig.workspace().join("thief");
-        let thief = thief.display();
         let dir = rig.workspace();
+        let program = format!("#!/bin/sh\n{{ {theft}; }} > '{}'/$1 2>&1; cat\n", dir.display());
+        fs::write(dir.join("thief"), program).expect("a program");
+        mode_of(&dir.join("thief"), 0o755);
         let git = format!(
-            "export OLDPWD={0}; git init -q r && cd r && echo '* filter=x' > .gitattributes && \
-             git config filter.x.clean '{thief} filtered' && printf '#!/bin/sh\n{thief} hooked </dev/null\n' > .git/hooks/pre-commit && \
+            "thief={}/thief; git init -q r && cd r && echo '* filter=x' > .gitattributes && \
+             git config filter.x.clean \"$thief filtered\" && printf '#!/bin/sh\n%s hooked </dev/null\n' $thief > .git/hooks/pre-commit && \
              chmod +x .git/hooks/pre-commit && git add . && git -c user.name=a -c user.email=a@b commit -qm x",
             dir.display()
         );
