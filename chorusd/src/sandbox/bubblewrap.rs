@@ -37,7 +37,8 @@ pub fn arguments(steps: &[Step], network: bool, program: &Path) -> io::Result<Ve
             Step::Processes => add(&[&"--proc", &"/proc"]),
         }
     }
-    add(&[&"--ro-bind", &program.canonicalize()?, &PROGRAM, &"--remount-ro", &"/", &"--chdir", &"/"]);
+    add(&[&"--ro-bind", &program.canonicalize()?, &PROGRAM]);
+    add(&[&"--remount-ro", &"/dev", &"--remount-ro", &"/", &"--chdir", &"/"]);
     add(&[&"--", &PROGRAM, &MARK, &CONFINE]);
     Ok(args)
 }

@@ -18,8 +18,8 @@ pub struct Confinement {
 pub struct Limits {
     /// From its start to its end; `None`: none.
     pub time: Option<Duration>,
-    /// Bytes of memory of each of its processes, of all together where there are control groups, and four times what each of
-    /// its private directories holds.
+    /// Bytes of memory of each of its processes and of all together, and four times what each of its private directories
+    /// holds.
     pub memory: u64,
     /// Processes and threads at one time.
     pub processes: u64,
@@ -30,6 +30,22 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self { time: Some(Duration::from_secs(120)), memory: 4 << 30, processes: 4096, file: 8 << 30 }
+    }
+}
+
+/// The environment variables that lower limits: a number of bytes, a number of processes. For tests; they raise none.
+const MEMORY: &str = "CHORUS_SANDBOX_MEMORY";
+const PROCESSES: &str = "CHORUS_SANDBOX_PROCESSES";
+
+impl Limits {
+    /// These, or what a test wants instead where that is less.
+    #[must_use]
+    pub fn lowered(self) -> Self {
+        let least = |name: &str, most: u64| {
+            let wanted = std::env::var(name).ok().and_then(|wanted| wanted.parse().ok());
+            wanted.map_or(most, |wanted: u64| wanted.min(most))
+        };
+        Self { memory: least(MEMORY, self.memory), processes: least(PROCESSES, self.processes), ..self }
     }
 }
 
@@ -49,4 +65,6 @@ pub enum Exit {
     Code(i32),
     Signal(i32),
     TimedOut,
+    /// Its processes used more memory than they may.
+    Memory,
 }

@@ -9,10 +9,16 @@ use tokio::net::UnixStream;
 use tokio::sync::OnceCell;
 
 use super::cgroups::Cgroups;
+use super::gate::{Gate, Pass};
+use super::guarded::Guarded;
 use super::{Job, Level, Running, Way};
 
 /// The environment variable that leaves only one way to try. For tests; all it can do is take something away.
 pub const ONLY: &str = "CHORUS_SANDBOX";
+
+/// Commands that somebody waits for: of one agent, and of all. What runs in the background is counted elsewhere.
+const MOST_OF_ONE: usize = 8;
+const MOST: usize = 32;
 
 /// The sandbox of this machine.
 #[derive(Debug)]
@@ -25,6 +31,8 @@ pub struct Sandbox {
     cgroups: Cgroups,
     /// What else is out of reach, wherever it lies.
     hidden: OnceLock<Vec<PathBuf>>,
+    guarded: Guarded,
+    gate: Gate,
     level: OnceCell<Level>,
 }
 
@@ -38,6 +46,8 @@ impl Sandbox {
             home: home.to_owned(),
             cgroups: Cgroups::find(home),
             hidden: OnceLock::new(),
+            guarded: Guarded::default(),
+            gate: Gate::new(MOST_OF_ONE, MOST),
             level: OnceCell::new(),
         }
     }
@@ -50,6 +60,7 @@ impl Sandbox {
     /// What is reached here; finds it out at the first call. `None`: the machine is short of what that takes just now, and the
     /// next call tries again.
     pub async fn known(&self) -> Option<&Level> {
+        self.guarded.refresh().await;
         let found = self.level.get_or_try_init(async || {
             let level = self.probe().await?;
             tracing::info!("commands of agents are confined by: {level}");
@@ -74,6 +85,12 @@ impl Sandbox {
             Some(level) if level.way == Way::None => level.missing.first().map(|missing| missing.what.as_str()),
             Some(_) => None,
         }
+    }
+
+    /// Waits until one more command may run in `workspace`, beside those that run there and anywhere. It may until the pass is
+    /// dropped.
+    pub(super) async fn pass(&self, workspace: &Path) -> Pass {
+        self.gate.pass(workspace).await
     }
 
     /// Starts a command; standard output goes to `output` and standard error to `errors`, standard input is empty.
@@ -161,7 +178,9 @@ mod linux {
 
         pub(super) fn start_by(&self, way: Way, job: &Job, output: Stdio, errors: Stdio) -> io::Result<Running> {
             let hidden = self.hidden.get().map_or(&[][..], Vec::as_slice);
-            let seen = places::seen(&job.confinement, &self.home, hidden)?;
+            let limits = job.confinement.limits.lowered();
+            let confinement = Confinement { limits, ..job.confinement.clone() };
+            let seen = places::seen(&confinement, &self.home, hidden, &self.guarded.list())?;
             let network = job.confinement.network;
             let mut command = match way {
                 Way::Bubblewrap => {
@@ -186,7 +205,7 @@ mod linux {
                 Way::None => (PathBuf::from("/tmp"), vec!["/tmp".into(), "/var/tmp".into(), seen.workspace.clone()]),
                 _ => (seen.home, seen.writable),
             };
-            let group = self.cgroups.group(&job.confinement.limits);
+            let group = self.cgroups.group(&limits);
             let spec = Spec {
                 way,
                 network,
@@ -195,9 +214,9 @@ mod linux {
                 dir: seen.workspace,
                 argv: job.argv.clone(),
                 env: environment::clean(std::env::vars_os(), &home, &job.env),
-                memory: job.confinement.limits.memory,
-                processes: job.confinement.limits.processes,
-                file: job.confinement.limits.file,
+                memory: limits.memory,
+                processes: limits.processes,
+                file: limits.file,
                 groups: group.bounds(),
             };
             let spec = serde_json::to_vec(&spec)?;

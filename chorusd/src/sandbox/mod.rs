@@ -7,6 +7,8 @@
 mod bubblewrap;
 mod cgroups;
 mod environment;
+mod gate;
+mod guarded;
 #[cfg(target_os = "linux")]
 pub mod inside;
 mod job;

@@ -85,6 +85,9 @@ const SECRETS: [&str; 16] = [
     "/etc/NetworkManager/system-connections",
 ];
 
+/// Where processes share memory by name.
+pub const SHARED: &str = "/dev/shm";
+
 /// What is seen, and where.
 #[derive(Debug)]
 pub struct Seen {
@@ -97,11 +100,11 @@ pub struct Seen {
     pub workspace: PathBuf,
 }
 
-/// What a command sees. `chorus` is the home of Chorus; it and `hidden` are not.
+/// What a command sees. `chorus` is the home of Chorus; it and `hidden` are not, nor is what is `guarded`.
 ///
 /// # Errors
 /// A workspace that is not there.
-pub fn seen(confinement: &Confinement, chorus: &Path, hidden: &[PathBuf]) -> io::Result<Seen> {
+pub fn seen(confinement: &Confinement, chorus: &Path, hidden: &[PathBuf], guarded: &[PathBuf]) -> io::Result<Seen> {
     let workspace = confinement.workspace.canonicalize()?;
     let holds = |chorus: PathBuf| chorus.starts_with(&workspace) && chorus != workspace;
     if chorus.canonicalize().is_ok_and(holds) {
@@ -117,7 +120,7 @@ pub fn seen(confinement: &Confinement, chorus: &Path, hidden: &[PathBuf]) -> io:
             steps.push(Step::Bind { from: path.clone(), to: path, write: false });
         }
     }
-    steps.extend([Step::Devices, Step::Processes]);
+    steps.extend([Step::Devices, Step::Private { at: SHARED.into(), size }, Step::Processes]);
     let mut private = vec![PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
     let home = user.clone().unwrap_or_else(|| "/tmp".into());
     private.push(home.clone());
@@ -137,13 +140,16 @@ pub fn seen(confinement: &Confinement, chorus: &Path, hidden: &[PathBuf]) -> io:
     }
     let keys = fs::read_dir("/etc/ssh").into_iter().flatten().flatten().map(|entry| entry.path());
     let keys = keys.filter(|path| path.to_string_lossy().ends_with("_key"));
-    let secrets = SECRETS.map(PathBuf::from).into_iter().chain(keys);
-    let secrets = secrets.filter_map(|at| hide(&at, &steps, &workspace)).collect::<Vec<_>>();
-    steps.extend(secrets);
+    let secrets = SECRETS.map(PathBuf::from).into_iter().chain(keys).chain(guarded.iter().cloned());
+    let mut secrets: Vec<PathBuf> = secrets.filter_map(|at| to_hide(&at, &steps, &workspace)).collect();
+    secrets.sort();
+    // What is below a hidden directory is gone with it.
+    secrets.dedup_by(|below, at| below.starts_with(at));
+    steps.extend(secrets.into_iter().map(|at| Step::Hide { at }));
     steps.push(Step::Bind { from: workspace.clone(), to: workspace.clone(), write: true });
     // Also what lies in the workspace, where nothing should.
-    let hidden = hidden.iter().filter_map(|at| hide(at, &steps, &workspace)).collect::<Vec<_>>();
-    steps.extend(hidden);
+    let hidden: Vec<PathBuf> = hidden.iter().filter_map(|at| to_hide(at, &steps, &workspace)).collect();
+    steps.extend(hidden.into_iter().map(|at| Step::Hide { at }));
     let writable = private.into_iter().filter(|at| !at.starts_with("/dev")).chain([workspace.clone()]).collect();
     Ok(Seen { steps, writable, home, workspace })
 }
@@ -173,8 +179,8 @@ fn resolver() -> Option<Step> {
     (!seen).then(|| Step::Bind { from: file.clone(), to: file, write: false })
 }
 
-/// Hides what would be seen, and is there.
-fn hide(at: &Path, steps: &[Step], workspace: &Path) -> Option<Step> {
+/// The real path of what is there and would be seen.
+fn to_hide(at: &Path, steps: &[Step], workspace: &Path) -> Option<PathBuf> {
     let at = at.canonicalize().ok()?;
     // The last step that covers a path decides what is seen there.
     let covers = |step: &Step| match step {
@@ -183,7 +189,7 @@ fn hide(at: &Path, steps: &[Step], workspace: &Path) -> Option<Step> {
         _ => None,
     };
     let seen = steps.iter().rev().find_map(covers).unwrap_or(false);
-    (seen && !workspace.starts_with(&at)).then_some(Step::Hide { at })
+    (seen && !workspace.starts_with(&at)).then_some(at)
 }
 
 #[cfg(test)]
@@ -200,7 +206,9 @@ mod tests {
         fs::write(&inside, "").unwrap();
         fs::write(&beside, "").unwrap();
         let confinement = Confinement { workspace: workspace.clone(), network: false, limits: Limits::default() };
-        let seen = seen(&confinement, &chorus, &[inside.clone(), beside, "/usr/bin/env".into()]).unwrap();
+        let hidden = [inside.clone(), beside, "/usr/bin/env".into()];
+        let guarded = ["/usr/share/zoneinfo", "/usr/share", "/usr/share/doc"].map(PathBuf::from);
+        let seen = seen(&confinement, &chorus, &hidden, &guarded).unwrap();
         let place = |wanted: &dyn Fn(&Step) -> bool| seen.steps.iter().position(wanted);
         let bound = place(&|step| matches!(step, Step::Bind { to, write: true, .. } if *to == workspace));
         let hidden = place(&|step| matches!(step, Step::Hide { at } if *at == inside));
@@ -209,6 +217,8 @@ mod tests {
         let hides = seen.steps.iter().filter(|step| matches!(step, Step::Hide { at } if at.starts_with(&chorus)));
         assert_eq!(hides.count(), 1, "what is not seen need not be hidden");
         assert!(seen.steps.contains(&Step::Hide { at: Path::new("/usr/bin/env").canonicalize().unwrap() }));
+        let shared = seen.steps.iter().filter(|step| matches!(step, Step::Hide { at } if at.starts_with("/usr/share")));
+        assert_eq!(shared.count(), 1, "what is below a hidden directory need not be hidden");
         assert!(seen.writable.contains(&workspace) && seen.writable.contains(&chorus));
     }
 }

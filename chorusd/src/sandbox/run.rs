@@ -31,7 +31,15 @@ pub struct Ran {
     pub cancelled: bool,
 }
 
-/// Runs a command until it ends, its time is up, or `cancel` says so. None of its processes is left.
+impl Ran {
+    /// One whose turn to begin never came.
+    fn never(exit: Exit, cancelled: bool) -> Self {
+        Self { exit, output: "[it did not begin: too many other commands ran]".into(), cancelled }
+    }
+}
+
+/// Runs a command until it ends, its time is up, or `cancel` says so. None of its processes is left. Where too many run, it waits
+/// until one of them has ended, and that is part of its time.
 ///
 /// # Errors
 /// A command that cannot be started.
@@ -49,12 +57,7 @@ pub async fn run_redacted(
     cancel: &CancellationToken,
     redactor: Option<&Arc<Redactor>>,
 ) -> io::Result<Ran> {
-    let (reader, writer) = io::pipe()?;
     sandbox.known().await;
-    let mut running = sandbox.start(job, Stdio::from(writer.try_clone()?), Stdio::from(writer))?;
-    let mut reader = pipe::Receiver::from_owned_fd(reader.into())?;
-    let mut output = Output::new(redactor);
-    let mut piece = vec![0; PIECE];
     let limit = job.confinement.limits.time;
     let up = async {
         match limit {
@@ -63,6 +66,17 @@ pub async fn run_redacted(
         }
     };
     tokio::pin!(up);
+    let _pass = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Ok(Ran::never(Exit::TimedOut, true)),
+        () = &mut up => return Ok(Ran::never(Exit::TimedOut, false)),
+        pass = sandbox.pass(&job.confinement.workspace) => pass,
+    };
+    let (reader, writer) = io::pipe()?;
+    let mut running = sandbox.start(job, Stdio::from(writer.try_clone()?), Stdio::from(writer))?;
+    let mut reader = pipe::Receiver::from_owned_fd(reader.into())?;
+    let mut output = Output::new(redactor);
+    let mut piece = vec![0; PIECE];
     let (mut timed_out, mut cancelled, mut open) = (false, false, true);
     let ended = loop {
         tokio::select! {

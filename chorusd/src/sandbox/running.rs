@@ -161,6 +161,7 @@ impl Line {
             Ok(Report::Ready(reached)) => self.reached = Some(reached),
             Ok(Report::Code(code)) => self.exit = Some(Exit::Code(code)),
             Ok(Report::Signal(signal)) => self.exit = Some(Exit::Signal(signal)),
+            Ok(Report::Memory) => self.exit = Some(Exit::Memory),
             // The first knows best: others only hear of it.
             Ok(Report::Failed(why)) => drop(self.failed.get_or_insert(why)),
             Err(e) => drop(self.failed.get_or_insert(e.to_string())),

@@ -90,6 +90,8 @@ pub enum Report {
     Code(i32),
     /// It was ended by a signal.
     Signal(i32),
+    /// It was ended because its processes used more memory than they may.
+    Memory,
 }
 
 /// What was put in place, apart from the way.
@@ -108,6 +110,8 @@ pub struct Reached {
 pub enum Memory {
     /// Of all processes of a command together, by a control group.
     Cgroup,
+    /// The same, by the first process of the sandbox, which counts and ends them all.
+    Watch,
     /// Of each process, by a resource limit.
     Rlimit,
 }
@@ -117,6 +121,7 @@ impl Memory {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Cgroup => "cgroup",
+            Self::Watch => "watch",
             Self::Rlimit => "rlimit",
         }
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use chorus_proto::EventType;
 use chorus_proto::methods::tasks::TaskStatus;
 use futures_util::future::BoxFuture;
+use rustix::process::Signal;
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
@@ -79,6 +80,10 @@ impl Run {
             Ok(Exit::Code(code)) => (Some(code), None),
             Ok(Exit::Signal(signal)) => (None, Some(signal)),
             Ok(Exit::TimedOut) => (None, None),
+            Ok(Exit::Memory) => {
+                problem = Some("its processes used more memory than they may".into());
+                (None, Some(Signal::KILL.as_raw()))
+            }
             Err(e) => {
                 tracing::warn!(task = %row.id, "how a task ended is not known: {e}");
                 problem = Some(format!("it was not run to an end that is known: {e}"));

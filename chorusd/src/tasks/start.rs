@@ -25,6 +25,9 @@ use crate::store::catalog::TaskRow;
 /// Logs of that number may be there from a table that was lost.
 const TRIES: usize = 10_000;
 
+/// Bytes that the logs of an agent may have when one more is begun. Nothing removes one by itself.
+const MOST_LOGGED: u64 = 1 << 30;
+
 /// A command that is to run in the background.
 #[derive(Debug)]
 pub struct Start {
@@ -120,6 +123,18 @@ fn file(number: u64) -> String {
 /// Blocks.
 fn make(dir: &Path, path: &Path, redactor: Option<&Arc<Redactor>>) -> io::Result<Log> {
     create_private(dir)?;
+    let sizes = std::fs::read_dir(dir)?.flatten().filter_map(|entry| Some(entry.metadata().ok()?.len()));
+    if sizes.sum::<u64>() >= MOST_LOGGED {
+        return Err(io::Error::new(
+            io::ErrorKind::QuotaExceeded,
+            format!(
+                "the logs of this agent's tasks have {} MiB, and no more are begun. Run the command in the foreground, or \
+                 have a person remove old ones from {}",
+                MOST_LOGGED >> 20,
+                dir.display()
+            ),
+        ));
+    }
     Log::create(path, redactor)
 }
 

@@ -12,7 +12,7 @@ pub async fn start(command: String, scene: &Scene) -> Outcome {
     let argv = ["bash", "--noprofile", "--norc", "-c", &command].map(OsString::from);
     let confinement = Confinement {
         workspace: scene.workspace(),
-        network: scene.profile.network(),
+        network: scene.network(),
         // It may take as long as it takes.
         limits: Limits { time: None, ..Limits::default() },
     };

@@ -64,7 +64,7 @@ impl Tool for Bash {
             env: Vec::new(),
             confinement: Confinement {
                 workspace: scene.workspace(),
-                network: scene.profile.network(),
+                network: scene.network(),
                 limits: Limits { time: Some(timeout), ..Limits::default() },
             },
         };
@@ -85,6 +85,11 @@ fn told(ran: Ran, timeout: Duration) -> Outcome {
         _ if ran.cancelled => write!(text, "[cancelled: all its processes were ended]"),
         Exit::Code(code) => write!(text, "[exit status {code}]"),
         Exit::Signal(signal) => write!(text, "[ended by signal {signal}]"),
+        Exit::Memory => write!(
+            text,
+            "[out of memory: its processes used more than {} GiB together, and all were ended]",
+            Limits::default().memory >> 30
+        ),
         Exit::TimedOut => write!(text, "[timed out after {} s: all its processes were ended]", timeout.as_secs()),
     };
     Outcome::Told { text, is_error: ran.cancelled || ran.exit != Exit::Code(0) }

@@ -13,6 +13,7 @@ use super::Scene;
 use super::shelf;
 use super::tool::{Outcome, Prepared};
 use crate::approvals::{Answer, Question, reason};
+use crate::permissions::Profile;
 use crate::store::catalog::Audit;
 
 /// Whether somebody is to be asked about a call, as far as that is known before the calls ahead of it have run.
@@ -99,7 +100,7 @@ pub async fn carry_out(call: ToolCall, scene: Arc<Scene>) -> Outcome {
             };
             // Whoever decides notes it.
             match scene.world.approvals.ask(question, &*scene.say, &scene.cancel).await {
-                Ok(Answer::Approved { .. }) if denied_by_now(&prepared.action, &scene) => {
+                Ok(Answer::Approved { .. }) if denied_by(&prepared.action, (scene.profile_now)().as_deref()) => {
                     let why = "the agent's permissions have changed since it was asked about";
                     let _ = note(row("deny", why, scene.requester.to_string())).await;
                     return Outcome::error(format!("{} is not allowed: {why}", prepared.action));
@@ -146,9 +147,10 @@ fn not_always(Prepared { action, always, .. }: &Prepared, scene: &Scene) -> Opti
     scene.profile.can_always(action).err().or(unconfined).or(secret)
 }
 
-/// Whether the agent's profile, as it is now, denies what somebody was asked about for a while.
-fn denied_by_now(action: &str, scene: &Scene) -> bool {
-    (scene.profile_now)().is_none_or(|profile| profile.judge(action).decision == Decision::Deny)
+/// Whether the agent's profile, as it is by now, denies what somebody was asked about for a while; there is none where the
+/// agent is gone.
+fn denied_by(action: &str, now: Option<&Profile>) -> bool {
+    now.is_none_or(|profile| profile.judge(action).decision == Decision::Deny)
 }
 
 /// Nothing is run without a sandbox unless somebody said so, whatever the profile allows. `missing`: why there is none.
@@ -162,6 +164,16 @@ fn ask_where_unconfined(verdict: &mut Verdict, missing: Option<&str>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::permissions::Profiles;
+
+    #[test]
+    fn what_was_approved_is_denied_where_the_profile_denies_it_by_now() {
+        let profiles = Profiles::default();
+        let now = |name: &str| profiles.get(name).map(|profile| &**profile);
+        let denied = |name: &str| denied_by("tool:bash:ls", now(name));
+        assert_eq!(["open", "standard", "locked"].map(denied), [false, false, true]);
+        assert!(denied("of an agent that is gone"));
+    }
 
     #[test]
     fn without_a_sandbox_what_is_allowed_is_asked_about_and_what_is_denied_stays_so() {

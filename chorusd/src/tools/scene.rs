@@ -125,6 +125,12 @@ impl Scene {
         }
     }
 
+    /// Whether commands have the network, as the profile says by now: somebody may have been asked for a while.
+    #[must_use]
+    pub fn network(&self) -> bool {
+        (self.profile_now)().is_some_and(|profile| profile.network())
+    }
+
     /// The agent's workspace.
     #[must_use]
     pub fn workspace(&self) -> PathBuf {

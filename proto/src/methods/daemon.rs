@@ -85,7 +85,7 @@ pub struct SandboxInfo {
     pub landlock: Option<u32>,
     /// System calls that no build needs are refused.
     pub seccomp: bool,
-    /// `cgroup`: of a command as a whole; `rlimit`: of each of its processes.
+    /// `cgroup` or `watch`: of a command as a whole; `rlimit`: of each of its processes.
     pub memory: String,
     /// What bounds their number: `namespace`, `cgroup` or `rlimit`; `none` where nothing does.
     pub processes: String,

@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, Instant};
 
-use chorus_tests::{Daemon, Home};
+use chorus_tests::{DEADLINE, Daemon, Home, process, wait_until};
 use serde_json::json;
 
 use super::{git, workspace};
@@ -11,13 +12,19 @@ use crate::selfedit::Rig;
 
 /// A daemon in whose PATH these stand before all others.
 fn with(programs: &[&str]) -> Rig {
+    with_script(
+        programs,
+        "#!/bin/sh\nprintf '%s\\n' \"${0##*/}\" \"$@\" > \"$HOME/asked\"\npwd > \"$HOME/where\"\nls -A | wc -l >> \"$HOME/where\"\n\
+         env > \"$HOME/env\"\necho https://example.org/1\n",
+    )
+}
+
+fn with_script(programs: &[&str], script: &str) -> Rig {
     Rig::with("open", "", |home: &Home| {
         let bin = home.outside().join("bin");
         fs::create_dir(&bin).expect("a directory");
         for program in programs {
             let path = bin.join(program);
-            let script = "#!/bin/sh\nprintf '%s\\n' \"${0##*/}\" \"$@\" > \"$HOME/asked\"\npwd > \"$HOME/where\"\nls -A | wc -l >> \"$HOME/where\"\n\
-                          env > \"$HOME/env\"\necho https://example.org/1\n";
             fs::write(&path, script).expect("a program");
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its mode");
         }
@@ -73,4 +80,34 @@ fn what_is_missing_is_told() {
     git(&dir, &["remote", "set-url", "origin", "./bare.git"]);
     let said = rig.fails("git_merge_request", params);
     assert!(said.contains("leads to no repository on a server"), "{said}");
+}
+
+#[test]
+fn a_flood_and_what_is_left_running_harm_nobody() {
+    // It prints more than is kept, and leaves one behind that holds the pipe and is deaf.
+    let mark = format!("9100.{:05}", std::process::id() % 100_000);
+    let script = format!(
+        "#!/bin/sh\necho https://example.org/1\n(trap '' TERM HUP; sleep {mark}) &\nhead -c 64M /dev/zero | tr '\\0' x\nexit $(cat \"$HOME/status\")\n"
+    );
+    let rig = with_script(&["gh"], &script);
+    let dir = workspace(&rig);
+    git(&dir, &["remote", "add", "origin", "https://github.com/me/it.git"]);
+    rig.done("git_checkout", json!({"branch": "topic", "create": true}));
+    let before = process::rss(rig.daemon.pid);
+    for (status, begin) in [("0", "the merge request from topic"), ("1", "no merge request was opened: https://")] {
+        fs::write(rig.home.user.join("status"), status).expect("a status");
+        let begun = Instant::now();
+        let came = rig.call("git_merge_request", json!({"title": "x", "target": "main"}));
+        assert_eq!(came.is_error, status == "1");
+        assert!(came.text.starts_with(begin) && came.text.len() < 10 << 10, "{}", came.text.len());
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        wait_until("nobody is left", DEADLINE, || {
+            let mut commands =
+                fs::read_dir("/proc").expect("/proc").flatten().map(|entry| entry.path().join("cmdline"));
+            let left =
+                commands.any(|line| fs::read(line).is_ok_and(|line| String::from_utf8_lossy(&line).contains(&mark)));
+            (!left).then_some(())
+        });
+    }
+    assert!(process::peak_rss(rig.daemon.pid) < before + (32 << 20));
 }

@@ -6,20 +6,20 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use chorus_tests::{DEADLINE, wait_until};
+use chorus_tests::{DEADLINE, Daemon, wait_until};
 use serde_json::json;
 
 use super::{git, workspace, write};
 use crate::selfedit::Rig;
 
 /// `git daemon` on loopback; it ends when this is dropped.
-pub struct Server {
+struct Server {
     child: Child,
-    pub port: u16,
+    port: u16,
 }
 
 impl Server {
-    pub fn start(base: &Path) -> Self {
+    fn start(base: &Path) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its number").port();
         // The program itself: `git` would leave it running when it is killed.
         let exec = git(base, &["--exec-path"]);
@@ -129,4 +129,32 @@ fn pushes_go_nowhere_else() {
         assert!(said.contains(why), "{remote} {branch}: {said}");
     }
     assert!(!trace.exists() && git(&outside, &["for-each-ref"]).is_empty());
+}
+
+#[test]
+fn without_the_network_this_machine_and_what_is_near_it_are_not_gone_to() {
+    let profile = "[permissions.alone]\nallow = ['.*']\n";
+    let rig = Rig::with("alone", profile, Daemon::start);
+    let (base, dir) = (rig.home.outside().join("served"), workspace(&rig));
+    bare(&base.join("it.git"));
+    let server = Server::start(&base);
+    for (host, why) in [
+        ("127.0.0.1", "which is this machine or near it"),
+        ("localhost", "which is this machine or near it"),
+        ("2130706433", "which is this machine or near it"),
+        ("0x7f.1", "which is this machine or near it"),
+        ("me@127.0.0.1", "cannot be checked"),
+        ("[::1]", "cannot be checked"),
+        ("nowhere.invalid", "cannot be resolved"),
+    ] {
+        for (scheme, port) in [("git", server.port), ("https", 443)] {
+            if host.starts_with("me@") && scheme == "https" {
+                continue;
+            }
+            git(&dir, &["config", "remote.origin.url", &format!("{scheme}://{host}:{port}/it.git")]);
+            let said = rig.fails("git_push", json!({"remote": "origin", "branch": "main"}));
+            assert!(said.contains(why), "{scheme} {host}: {said}");
+        }
+    }
+    assert!(git(&base.join("it.git"), &["for-each-ref"]).is_empty());
 }

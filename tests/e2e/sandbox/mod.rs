@@ -1,9 +1,11 @@
 //! Commands of agents, seen from inside: through the socket, a scripted model and the real binaries, by every way that the
 //! machine has.
 
+mod at_once;
 mod ends;
 mod groups;
 mod limits;
+mod memory;
 mod reach;
 mod unconfined;
 mod workspace;

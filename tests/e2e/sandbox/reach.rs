@@ -3,9 +3,12 @@
 use std::fs;
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::Path;
 
 use chorus_proto::methods::agent::InitParams;
+use chorus_tests::skip;
 use serde_json::json;
 
 use super::{Rig, WAYS};
@@ -17,6 +20,10 @@ fn connect(name: &str) -> String {
         "python3 -c \"\nimport socket\ns = socket.socket(socket.AF_UNIX)\ntry:\n  s.connect('{at}'); print('open')\n\
          except OSError as e: print(e.strerror)\""
     )
+}
+
+fn mode_of(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("its mode");
 }
 
 #[test]
@@ -70,6 +77,55 @@ fn sockets_keys_and_other_agents_are_not_there() {
             assert!(rig.run(&format!("ls -d {gone}")).is_error, "{way}: {gone}");
         }
         assert!(rig.run("cat /etc/shadow").is_error && rig.run("cat /dev/sda /dev/vda /dev/mem /proc/kcore").is_error);
+    }
+}
+
+#[test]
+fn what_only_root_could_read_is_not_there() {
+    if !rustix::process::geteuid().is_root() {
+        skip("the daemon is not root");
+        return;
+    }
+    let place = tempfile::Builder::new().prefix("chorus").tempdir_in("/opt").expect("a directory of /opt");
+    let at = |name: &str| place.path().join(name);
+    for dir in ["", "shut", "open"] {
+        fs::create_dir_all(at(dir)).expect("a directory");
+        mode_of(&at(dir), if dir == "shut" { 0o750 } else { 0o755 });
+        fs::write(at(dir).join("key"), "of root alone").expect("a key");
+        mode_of(&at(dir).join("key"), if dir == "shut" { 0o644 } else { 0o640 });
+        fs::write(at(dir).join("note"), "for all").expect("a note");
+    }
+    for rig in Rig::each() {
+        let shown = place.path().display();
+        let found = rig.run(&format!("cd {shown}; cat note open/note; cat key shut/* open/key; ls -A shut"));
+        assert!(found.text.starts_with("for allfor all") && !found.text.contains("of root"), "{found:?}");
+        let left = "-type f ! -perm -004 -o -type d ! -perm -001 -readable ! -empty";
+        assert_eq!(rig.run(&format!("find /etc /usr/local {shown} {left}")).text, "[exit status 0]");
+    }
+}
+
+#[test]
+fn what_git_is_told_to_run_reaches_no_more_than_bash() {
+    for rig in Rig::each() {
+        let key = rig.home.user.join(".ssh/id_ed25519");
+        fs::create_dir_all(key.parent().expect("a directory")).expect("made");
+        fs::write(&key, "sk-key-of-mine").expect("a key");
+        let theft = format!("cat {} {}/agent.json; ls /run", key.display(), rig.home.agent("a").display());
+        let dir = rig.workspace();
+        let program = format!("#!/bin/sh\n{{ {theft}; }} > '{}'/$1 2>&1; cat\n", dir.display());
+        fs::write(dir.join("thief"), program).expect("a program");
+        mode_of(&dir.join("thief"), 0o755);
+        let git = format!(
+            "thief={}/thief; git init -q r && cd r && echo '* filter=x' > .gitattributes && \
+             git config filter.x.clean \"$thief filtered\" && printf '#!/bin/sh\n%s hooked </dev/null\n' $thief > .git/hooks/pre-commit && \
+             chmod +x .git/hooks/pre-commit && git add . && git -c user.name=a -c user.email=a@b commit -qm x",
+            dir.display()
+        );
+        rig.run(&git).ok();
+        for ran in ["filtered", "hooked"] {
+            let said = fs::read_to_string(dir.join(ran)).expect("it ran");
+            assert_eq!(said.matches("No such file or directory").count(), 3, "{ran}: {said}");
+        }
     }
 }
 
@@ -145,7 +201,7 @@ fn the_network_is_out_of_reach_unless_the_profile_has_it() {
         assert!(!rig.run(&connect(&format!("@{name}"))).text.contains("open"));
         let rig = Rig::start(way, "net", &[]);
         assert!(rig.run(&knock).ok().contains("through"), "{way}");
-        assert!(!rig.run("cat /etc/resolv.conf").is_error || !std::path::Path::new("/etc/resolv.conf").exists());
+        assert!(!rig.run("cat /etc/resolv.conf").is_error || !Path::new("/etc/resolv.conf").exists());
         let reached = rig.reached();
         let told = rig.run(&connect(&format!("@{name}")));
         let scoped = reached.landlock.is_some_and(|version| version >= 6);

@@ -49,6 +49,22 @@ fn notes_are_written_shown_and_removed() {
 }
 
 #[test]
+fn notes_are_not_without_number() {
+    let rig = Rig::new("open");
+    let docs = rig.home.agent("a").join("docs");
+    let before = fs::read_dir(&docs).expect("docs/").count();
+    (before..256).for_each(|n| fs::write(docs.join(format!("{n}.md")), "x").expect("a note"));
+    let said = rig.fails("self_edit_docs", json!({"path": "more.md", "content": "x"}));
+    assert!(said.contains("256 notes") && said.contains("remove a note"), "{said}");
+    rig.done("self_edit_docs", json!({"path": "255.md", "content": ""}));
+    rig.done("self_edit_docs", json!({"path": "more.md", "content": "x"}));
+    fs::File::create(docs.join("254.md")).and_then(|note| note.set_len(4 << 20)).expect("a large note");
+    let said = rig.fails("self_edit_docs", json!({"path": "more.md", "content": "longer"}));
+    assert!(said.contains("longer than 4 MiB"), "{said}");
+    assert_eq!(fs::read_to_string(docs.join("more.md")).expect("the note"), "x");
+}
+
+#[test]
 fn notes_lie_in_docs_and_nowhere_else() {
     let rig = Rig::new("open");
     let agent = rig.home.agent("a");

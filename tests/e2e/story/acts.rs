@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{MODELS, Story, bash, create, view};
 use crate::git_tools::git;
-use crate::git_tools::push::{Server, bare};
+use crate::git_tools::push::bare;
 
 const CHECK: &str = "#!/bin/sh\ntest \"$(sh add.sh 1 2)\" = 3 && echo passed || { echo failed; exit 1; }\n";
 
@@ -71,10 +71,12 @@ fn it_edits_and_tests(story: &Story) {
 }
 
 fn it_asks_for_a_push(story: &Story) {
-    let (base, workspace) = (story.home.outside().join("served"), story.home.agent("a").join("workspace"));
-    bare(&base.join("it.git"));
-    let server = Server::start(&base);
-    git(&workspace, &["remote", "add", "origin", &format!("git://127.0.0.1:{}/it.git", server.port)]);
+    let workspace = story.home.agent("a").join("workspace");
+    let (served, info) = (workspace.join("served.git"), workspace.join(".git/info"));
+    bare(&served);
+    fs::create_dir_all(&info).expect("a directory");
+    fs::write(info.join("exclude"), "served.git\n").expect("what is no part of it");
+    git(&workspace, &["remote", "add", "origin", "./served.git"]);
     let results = story.turn(
         &[&[
             ("git_commit", json!({"message": "Add"})),
@@ -84,7 +86,7 @@ fn it_asks_for_a_push(story: &Story) {
         &[("tool:git:push origin main", false)],
     );
     fine(&results);
-    assert_eq!(git(&base.join("it.git"), &["rev-parse", "main"]), git(&workspace, &["rev-parse", "main"]));
+    assert_eq!(git(&served, &["rev-parse", "main"]), git(&workspace, &["rev-parse", "main"]));
 }
 
 fn it_is_refused_what_lies_outside(story: &Story) {

@@ -37,6 +37,7 @@ pub fn checks(level: Option<&Level>) -> Vec<Check> {
     };
     let memory = match level.memory {
         Memory::Cgroup => "bounded for each command, by a control group",
+        Memory::Watch => "bounded for each command, whose processes are watched",
         Memory::Rlimit => "bounded for each process (rlimit), not for a command as a whole",
     };
     let parts = [

@@ -1,5 +1,7 @@
 //! The inner stage: takes away what the command is not to have, then runs it.
 
+use std::iter;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use rustix::process::{
@@ -7,9 +9,10 @@ use rustix::process::{
     setsid,
 };
 
-use super::{failed, landlock, limits, line, powers, reap, seccomp, tree};
+use super::{failed, landlock, limits, line, powers, reap, seccomp, tree, watch};
 use crate::sandbox::Way;
-use crate::sandbox::wire::{Reached, Report};
+use crate::sandbox::places::SHARED;
+use crate::sandbox::wire::{Memory, Reached, Report, Spec};
 
 /// Confines this process, runs the command, and waits for its end.
 ///
@@ -39,7 +42,11 @@ pub fn run() -> Result<(), String> {
     drop(doors);
     let bounded = limits::bound_namespace(spec.processes);
     powers::drop_all().map_err(failed("cannot give up its powers"))?;
-    let (memory, processes) = limits::set(&spec, bounded, joined).map_err(failed("cannot set limits"))?;
+    let (mut memory, processes) = limits::set(&spec, bounded, joined).map_err(failed("cannot set limits"))?;
+    let watch = (memory == Memory::Watch).then(|| watch::Watch::new(spec.memory, private(&spec))).flatten();
+    if memory == Memory::Watch && watch.is_none() {
+        memory = Memory::Rlimit;
+    }
     let landlock = landlock::restrict(&spec.writable).map_err(failed("Landlock"))?;
     let seccomp = seccomp::filter().map_err(failed("seccomp"))?;
     // Nobody else's memory and descriptors are read through /proc.
@@ -51,9 +58,15 @@ pub fn run() -> Result<(), String> {
     let child = std::os::unix::process::CommandExt::process_group(&mut command, 0)
         .spawn()
         .map_err(failed(format!("cannot run {}", program.display())))?;
-    let ended = reap::reap(&child)?;
+    let ended = reap::reap(&child, watch)?;
     line::say(&ended);
     Ok(())
+}
+
+/// Directories that nobody else sees.
+fn private(spec: &Spec) -> impl Iterator<Item = PathBuf> {
+    let shared = iter::once(SHARED.into());
+    spec.writable.iter().filter(|at| **at != spec.dir).cloned().chain(shared)
 }
 
 /// Whatever the daemon was started with beside its streams is not the command's.

@@ -61,7 +61,13 @@ pub fn set(spec: &Spec, namespace: bool, joined: Bounds) -> rustix::io::Result<(
     // What a program only reserves does not count, as that of Go, Java or Node. Also within a group: who is told that
     // there is no more memory can say so, and whoever the kernel ends cannot.
     limit(Resource::Data, spec.memory)?;
-    let memory = if joined.memory { Memory::Cgroup } else { Memory::Rlimit };
+    // Where the machine has none left, a command goes before the daemon and everybody else.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+    let memory = match (joined.memory, getpid().is_init()) {
+        (true, _) => Memory::Cgroup,
+        (_, true) => Memory::Watch,
+        _ => Memory::Rlimit,
+    };
     if namespace {
         return Ok((memory, Processes::Namespace));
     }

@@ -10,6 +10,7 @@ mod powers;
 mod reap;
 mod seccomp;
 mod tree;
+mod watch;
 
 use std::ffi::OsString;
 use std::fmt::Display;

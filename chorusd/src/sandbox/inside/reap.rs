@@ -1,22 +1,33 @@
-//! The first process of a sandbox: it buries what ends, and ends everything when the daemon says so or is gone.
+//! The first process of a sandbox: it buries what ends, and ends everything when the daemon says so or is gone, or when it is
+//! more than may be.
 
 use std::process::Child;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, kill_process_group, wait};
 
+use super::watch::Watch;
 use super::{failed, line};
 use crate::sandbox::wire::{Report, TERMINATE};
 
-/// Waits for the command. Once it has ended no other process of the sandbox is left.
+/// Waits for the command. Once it has ended no other process of the sandbox is left. `watch`: what bounds its memory.
 ///
 /// # Errors
 /// Children that cannot be waited for.
-pub fn reap(command: &Child) -> Result<Report, String> {
+pub fn reap(command: &Child, watch: Option<Watch>) -> Result<Report, String> {
     let command = Pid::from_child(command);
-    std::thread::Builder::new()
-        .stack_size(64 << 10)
-        .spawn(move || listen(command))
-        .map_err(failed("cannot listen to the daemon"))?;
+    beside(move || listen(command)).map_err(failed("cannot listen to the daemon"))?;
+    let over = Arc::new(AtomicBool::new(false));
+    if let Some(watch) = watch {
+        let over = over.clone();
+        let watching = beside(move || {
+            watch.until_over();
+            over.store(true, Ordering::Release);
+            end_all(command);
+        });
+        watching.map_err(failed("cannot watch its memory"))?;
+    }
     loop {
         match rustix::io::retry_on_intr(|| wait(WaitOptions::empty())) {
             Ok(Some((pid, status))) if pid == command => {
@@ -24,6 +35,7 @@ pub fn reap(command: &Child) -> Result<Report, String> {
                     end_all(command);
                 }
                 return Ok(match (status.exit_status(), status.terminating_signal()) {
+                    _ if over.load(Ordering::Acquire) => Report::Memory,
                     (Some(code), _) => Report::Code(code),
                     (None, signal) => Report::Signal(signal.unwrap_or_default()),
                 });
@@ -32,6 +44,11 @@ pub fn reap(command: &Child) -> Result<Report, String> {
             Err(e) => return Err(failed("the command cannot be waited for")(e)),
         }
     }
+}
+
+/// Does something in a thread of its own, which needs little.
+fn beside(what: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    std::thread::Builder::new().stack_size(64 << 10).spawn(what).map(drop)
 }
 
 fn listen(command: Pid) {

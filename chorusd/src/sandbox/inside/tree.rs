@@ -136,8 +136,6 @@ fn devices(read_only: &mut ReadOnly) -> std::io::Result<()> {
     for (name, target) in LINKS {
         symlink(target, dev.join(name))?;
     }
-    fs::create_dir(dev.join("shm"))?;
-    mount("tmpfs", dev.join("shm"), "tmpfs", plain(), Some(c"mode=0700,size=25%"))?;
     fs::create_dir(dev.join("pts"))?;
     // Not every kernel gives terminals of one's own.
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;

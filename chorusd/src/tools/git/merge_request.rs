@@ -3,56 +3,17 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::Arc;
-use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio::process::Command;
 
 use super::remote::{without_password, written};
 use super::run::Git;
-use super::{Told, names};
+use super::{Told, login, names};
 use crate::permissions::Action;
 use crate::tools::Scene;
 use crate::tools::tool::{Outcome, Tool};
-
-/// How long it may take.
-const TIME: Duration = Duration::from_secs(60);
-
-/// Bytes of what it says that are told.
-const SAID: usize = 8 << 10;
-
-/// Variables that it is given, where they are set: where its login is, and how the network is reached.
-const VARIABLES: [&str; 26] = [
-    "PATH",
-    "HOME",
-    "GH_HOST",
-    "GITLAB_HOST",
-    "USER",
-    "LOGNAME",
-    "LANG",
-    "LC_ALL",
-    "XDG_CONFIG_HOME",
-    "XDG_DATA_HOME",
-    "XDG_STATE_HOME",
-    "XDG_RUNTIME_DIR",
-    "DBUS_SESSION_BUS_ADDRESS",
-    "GH_TOKEN",
-    "GITHUB_TOKEN",
-    "GH_ENTERPRISE_TOKEN",
-    "GITHUB_ENTERPRISE_TOKEN",
-    "GH_CONFIG_DIR",
-    "GITLAB_TOKEN",
-    "GLAB_CONFIG_DIR",
-    "HTTPS_PROXY",
-    "https_proxy",
-    "NO_PROXY",
-    "no_proxy",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-];
 
 pub struct GitMergeRequest;
 
@@ -119,7 +80,10 @@ async fn open(params: &Params, scene: &Scene) -> Told<String> {
     let project = Project::of(&url)?;
     scene.still_leads_to(&place(&branch, &project))?;
     let (program, args) = project.command(&branch, params, &|name| find(name, std::env::var_os("PATH")))?;
-    let said = run(&program, args, scene).await?;
+    let (opened, said) = login::run(&program, args, scene).await?;
+    if !opened {
+        return Err(format!("no merge request was opened: {said}"));
+    }
     Ok(format!(
         "the merge request from {branch} into {} is open at {}/{}\n{said}",
         params.target, project.host, project.path
@@ -207,35 +171,6 @@ fn find(name: &str, path: Option<OsString>) -> Option<PathBuf> {
     let path = path?;
     let mut all = std::env::split_paths(&path).filter(|dir| dir.is_absolute()).map(|dir| dir.join(name));
     all.find(|at| runs(at))
-}
-
-async fn run(program: &Path, args: Vec<String>, scene: &Scene) -> Told<String> {
-    let failed = |e: std::io::Error| format!("{} cannot be run: {e}", program.display());
-    let empty = tempfile::tempdir().map_err(failed)?;
-    let given = VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
-    let child = Command::new(program)
-        .args(args)
-        .env_clear()
-        .envs(given)
-        .env("GIT_CEILING_DIRECTORIES", empty.path())
-        .env("GH_PROMPT_DISABLED", "1")
-        .env("NO_COLOR", "1")
-        .current_dir(empty.path())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .process_group(0)
-        .spawn()
-        .map_err(failed)?;
-    let output = tokio::select! {
-        output = child.wait_with_output() => output.map_err(failed)?,
-        () = scene.cancel.cancelled() => return Err("the turn was cancelled while the merge request was opened".into()),
-        () = tokio::time::sleep(TIME) => return Err(format!("{} did not end in time and was stopped", program.display())),
-    };
-    let said = [output.stdout, output.stderr].concat();
-    let said: String = String::from_utf8_lossy(&said).trim().chars().take(SAID).collect();
-    if output.status.success() { Ok(said) } else { Err(format!("no merge request was opened: {said}")) }
 }
 
 #[cfg(test)]

@@ -7,9 +7,11 @@ mod commit;
 mod diff;
 mod init;
 mod log;
+mod login;
 mod merge_request;
 mod names;
 mod push;
+mod reach;
 mod remote;
 mod run;
 

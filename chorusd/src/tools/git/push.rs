@@ -7,6 +7,7 @@ use chorus_proto::methods::send::Said;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::reach::reach;
 use super::remote::{Address, address, written};
 use super::run::{Git, command, variables};
 use super::{Told, names, repository};
@@ -84,6 +85,10 @@ async fn push(Params { remote, branch }: &Params, scene: &Scene) -> Told<String>
         _ => None,
     };
     let format = format.ok_or_else(|| format!("there is no branch {branch} with a commit; git_branch lists them"))?;
+    let pin = match &to {
+        Address::Network { scheme, url } => reach(scheme, url, scene).await?,
+        Address::File(_) => None,
+    };
     (scene.say)(Said::Note(format!("pushing {branch} to {}", to.shown())));
     let objects = repository(scene)?.join("objects");
     let url: OsString = match &to {
@@ -95,6 +100,7 @@ async fn push(Params { remote, branch }: &Params, scene: &Scene) -> Told<String>
     argv.extend([url, objects.into(), format.into(), receives.into()]);
     argv.extend(git.settings().map(Into::into));
     argv.extend(["-c", "http.followRedirects=false", "-c", "protocol.file.allow=user"].map(Into::into));
+    argv.extend(pin.iter().flat_map(|pin| ["-c", pin]).map(Into::into));
     let mut env: Vec<_> = variables().collect();
     env.push(("GIT_ALLOW_PROTOCOL".into(), to.protocol().into()));
     let network = matches!(to, Address::Network { .. });

@@ -217,6 +217,7 @@ async fn print(
     match ran.exit {
         _ if ran.cancelled => Err("the turn was cancelled while git ran".into()),
         Exit::TimedOut => Err(format!("git did not end in time and was stopped. It said: {text}")),
+        Exit::Memory => Err(format!("git used more memory than it may and was ended. It said: {text}")),
         Exit::Signal(signal) => Err(format!("git was ended by signal {signal}. It said: {text}")),
         Exit::Code(code) => Ok(Said { ok: code == 0, text }),
     }

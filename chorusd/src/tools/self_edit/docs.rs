@@ -12,7 +12,7 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use super::{LONGEST, without_secret};
+use super::{LONGEST, room, without_secret};
 use crate::failure::{Failure, Result};
 use crate::permissions::Action;
 use crate::store::catalog::Audit;
@@ -110,7 +110,11 @@ async fn change(params: Params, scene: &Scene, row: Audit) -> Result<String> {
     let docs = scene.dir.join("docs");
     let (removes, at) = (content.is_empty(), path.clone());
     let opening = failed.clone();
+    let length = content.len() as u64;
     let (note, old) = blocking(move || {
+        if !removes {
+            room::check(&docs, &at, length)?;
+        }
         let note = open(&docs, &at, !removes).map_err(|e| opening("cannot open", &e))?;
         let old = note.read().map_err(|e| opening("cannot read", &e))?;
         Ok((note, old))

@@ -3,6 +3,7 @@
 mod docs;
 mod model;
 mod permissions;
+mod room;
 mod system_prompt;
 
 use std::sync::Arc;
