@@ -1,6 +1,7 @@
 //! Commands of agents, seen from inside: through the socket, a scripted model and the real binaries, by every way that the
 //! machine has.
 
+mod dropped;
 mod ends;
 mod groups;
 mod limits;

@@ -410,3 +410,15 @@ fn counts_that_no_provider_can_mean_are_added_all_the_same() {
     bench.handle(said_in(T1, 3, "done", &[]));
     assert_eq!(names(&bench.handle(kept())), ["ok"]);
 }
+
+#[test]
+fn a_stop_ends_the_turn_that_runs_and_those_that_wait_and_leaves_the_context() {
+    let mut bench = Bench::asking();
+    bench.send(T2, None);
+    assert_eq!(names(&bench.ask(Verb::EndTurns)), ["stop", "error", "ok"]);
+    assert_eq!(names(&bench.handle(cut(Some("half")))), ["last"]);
+    let told = failed(&bench.handle(kept()));
+    assert!(told.message.contains("the daemon was stopped"), "{told:?}");
+    assert_eq!(names(&bench.ask(Verb::EndTurns)), ["ok"]);
+    assert_eq!(bench.texts(), ["go", "half"]);
+}

@@ -5,7 +5,9 @@ mod ends;
 mod faults;
 mod files;
 mod limits;
+mod no_descriptors;
 mod order;
+mod same_ids;
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::{Client, Message, Role};
