@@ -309,6 +309,11 @@ impl Daemon {
         self.ops.registry.tell(EventType::DaemonStopping, None, json!({}));
         leftover::note(&self.ops.home);
         stop.cancel();
+        // Not waited for: an agent that is busy holds up nobody.
+        tokio::spawn({
+            let registry = self.ops.registry.clone();
+            async move { registry.end_turns().await }
+        });
         self.ops.registry.summaries.stop();
         let in_background = self.ops.registry.world.tasks.clone();
         let ending = tokio::spawn({
@@ -320,7 +325,7 @@ impl Daemon {
             }
         });
         let orderly = async {
-            let _ = timeout_at(deadline, async { tokio::join!(accepting, self.ops.registry.end_turns()) }).await;
+            let _ = accepting.await;
             // Answers that are under way get a moment; a client that takes none must not cost the saves their time.
             let _ = timeout_at(deadline.min(Moment::now() + LAST_ANSWERS), server.drain()).await;
             let ended = timeout_at(deadline, ending).await.ok().and_then(Result::ok).unwrap_or_default();

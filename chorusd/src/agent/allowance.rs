@@ -66,9 +66,12 @@ impl Allowance {
 
     /// A call has ended; `skipped`: it was not begun, because too many before it had failed.
     pub fn ended(&mut self, is_error: bool, skipped: bool) {
-        if self.word.is_none() {
+        if skipped {
+            // Also where the answer it is of has as many calls as a turn may have.
+            self.word = Some(LastWord::Failing);
+        } else if self.word.is_none() {
             self.breaker.ended(is_error);
-            self.word = (skipped || self.breaker.room() == 0).then_some(LastWord::Failing);
+            self.word = (self.breaker.room() == 0).then_some(LastWord::Failing);
         }
     }
 
@@ -148,9 +151,12 @@ mod tests {
         assert_eq!(allowance.last_word(), Some(LastWord::Failing));
         allowance.ended(false, false);
         assert_eq!(allowance.last_word(), Some(LastWord::Failing), "it was said");
-        let mut allowance = Allowance::default();
-        allowance.ended(true, true);
-        assert_eq!(allowance.last_word(), Some(LastWord::Failing), "whoever skips one has counted");
+        for begun in [1, MAX_CALLS] {
+            let mut allowance = Allowance::default();
+            (0..begun).for_each(|_| assert_eq!(allowance.take(), None));
+            allowance.ended(true, true);
+            assert_eq!(allowance.last_word(), Some(LastWord::Failing), "whoever skips one has counted");
+        }
     }
 
     #[test]

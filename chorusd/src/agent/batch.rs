@@ -1,6 +1,5 @@
 //! Carrying out the calls of one answer: beside each other, or one after the other where somebody is to be asked about one.
 
-use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use chorus_proto::methods::send::Said;
@@ -74,10 +73,9 @@ impl Batch {
 
     /// Begins one call after the other, never more beside each other than may still fail in a row; what is behind so many failures
     /// is not begun. What takes no time is waited for, so that calls behind it find what it did; everything is where one of them is
-    /// asked about: people answer one question at a time, and see what came of the calls before. So is what has one id: observers
-    /// could not tell whose end they hear of.
+    /// asked about: people answer one question at a time, and see what came of the calls before.
     async fn carry_out(self, calls: Vec<Begun>, mut breaker: Breaker) {
-        let one_by_one = same_ids(&calls) || self.asks(&calls).await;
+        let one_by_one = self.asks(&calls).await;
         let mut run = FuturesUnordered::new();
         for begun in calls {
             while run.len() >= breaker.room() as usize
@@ -202,12 +200,6 @@ impl Batch {
             Err(e) => Event::TurnClosed { turn: of.0, moment, result: Err(Failure::internal(e.to_string())) },
         }
     }
-}
-
-/// Whether two of these have one id.
-fn same_ids(calls: &[Begun]) -> bool {
-    let mut ids = HashSet::new();
-    !calls.iter().all(|begun| ids.insert(&begun.planned.call.id))
 }
 
 /// One that was begun has ended.

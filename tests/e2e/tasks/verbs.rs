@@ -128,7 +128,7 @@ fn of_many_a_person_is_shown_the_newest_and_a_program_all() {
     rig.ended(&rig.start("true"));
     let agent = rig.client().status_of("a").id;
     let agent = agent.simple();
-    let rows: Vec<String> = (2..=400)
+    let rows: Vec<String> = (1002..=1400)
         .map(|n| {
             format!(
                 "('t{n}', x'{agent}', 'a', 'echo {n}', 1, 1, '', 'completed', 0, NULL, {n}, {n}, 'logs/t{n}.log', 1)"
@@ -139,7 +139,7 @@ fn of_many_a_person_is_shown_the_newest_and_a_program_all() {
     let runs = rig.start(GATE);
     let listed = chorusctl(&rig.home, ["tasks"]);
     let ids: Vec<&str> = listed.stdout.lines().skip(1).filter_map(|line| line.split(' ').next()).collect();
-    assert_eq!((ids.len(), ids[0], ids[1], ids[2], ids[20]), (21, &*runs, "t1", "t400", "t382"), "{listed:?}");
+    assert_eq!((ids.len(), ids[0], ids[1], ids[2], ids[20]), (21, &*runs, "t1", "t1400", "t1382"), "{listed:?}");
     assert!(listed.stderr.contains("there are older tasks: chorusctl tasks list --limit 200"), "{}", listed.stderr);
     let more = chorusctl(&rig.home, ["tasks", "list", "--limit", "200"]);
     assert_eq!((more.stdout.lines().count(), more.stderr.as_str()), (201, ""));

@@ -18,6 +18,7 @@ const RULES: [Rule; 30] = [
     Rule { path: "chorusd/src/agent/turn", never: IMPURE },
     Rule { path: "chorusd/src/agent/allowance", never: IMPURE },
     Rule { path: "chorusd/src/agent/tool_calls", never: IMPURE },
+    Rule { path: "chorusd/src/agent/pairs", never: IMPURE },
     Rule { path: "chorusd/src/agent/cut_off", never: IMPURE },
     Rule { path: "chorusd/src/agent/queue", never: IMPURE },
     Rule { path: "chorusd/src/agent/exclusive", never: IMPURE },

@@ -16,7 +16,7 @@ const MORE: usize = 200;
 
 /// List the tasks of an agent; the same as no command
 ///
-/// Those that run come first, then those that have ended, the newest first.
+/// Those that run come first, then those that have ended, the newest first: 20 of them, unless --limit or JSON asks for more.
 #[derive(Debug, Default, PartialEq, Eq, clap::Args)]
 #[group(skip)]
 pub struct Args {

@@ -5,7 +5,6 @@ mod ends;
 mod faults;
 mod files;
 mod limits;
-mod no_descriptors;
 mod order;
 mod same_ids;
 
