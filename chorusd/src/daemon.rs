@@ -309,6 +309,11 @@ impl Daemon {
         self.ops.registry.tell(EventType::DaemonStopping, None, json!({}));
         leftover::note(&self.ops.home);
         stop.cancel();
+        // Not waited for: an agent that is busy holds up nobody.
+        tokio::spawn({
+            let registry = self.ops.registry.clone();
+            async move { registry.end_turns().await }
+        });
         self.ops.registry.summaries.stop();
         let in_background = self.ops.registry.world.tasks.clone();
         let ending = tokio::spawn({
@@ -324,8 +329,13 @@ impl Daemon {
             // Answers that are under way get a moment; a client that takes none must not cost the saves their time.
             let _ = timeout_at(deadline.min(Moment::now() + LAST_ANSWERS), server.drain()).await;
             let ended = timeout_at(deadline, ending).await.ok().and_then(Result::ok).unwrap_or_default();
-            // Told first: what the agents hear is in what is saved.
-            let saved = async { tokio::join!(in_background.tell(ended), save_all(&self.ops)) };
+            let saved = async {
+                tokio::join!(in_background.tell(ended), save_all(&self.ops));
+                // Who had nothing to save has something since it heard of its task.
+                if save_all(&self.ops).await {
+                    leftover::clear(&self.ops.home);
+                }
+            };
             if timeout_at(deadline, saved).await.is_err() {
                 tracing::warn!("not every context was saved in time; the journal has them all");
             }
@@ -377,8 +387,8 @@ async fn load_agents(ops: &Ops) -> Result<()> {
 }
 
 /// Saves every context that has unsaved messages; they stay live in the journal. What cannot be saved now is noted, and
-/// saved at the next start.
-async fn save_all(ops: &Ops) {
+/// saved at the next start; false: there is such.
+async fn save_all(ops: &Ops) -> bool {
     let unsaved = ops.registry.unsaved();
     let count = unsaved.len();
     let failed = Mutex::new(0_usize);
@@ -395,10 +405,10 @@ async fn save_all(ops: &Ops) {
         })
         .await;
     let failed = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    tracing::info!(saved = count - failed, failed, "contexts saved");
-    if failed == 0 {
-        leftover::clear(&ops.home);
+    if count > 0 {
+        tracing::info!(saved = count - failed, failed, "contexts saved");
     }
+    failed == 0
 }
 
 /// Lets agents start idle: saves and ends every context.
@@ -441,7 +451,9 @@ async fn maintain(ops: Arc<Ops>) {
     // After the scan: it finds what the stop wrote and did not come to list.
     if leftover::is_there(&ops.home) {
         tracing::info!("the last stop did not save everything");
-        save_all(&ops).await;
+        if save_all(&ops).await {
+            leftover::clear(&ops.home);
+        }
     }
     tokio::spawn(ops.registry.summaries.clone().fill_in());
     if ops.config.durability == DurabilityMode::Interval {

@@ -31,7 +31,7 @@ pub fn is_unseen(c: char) -> bool {
         // Without width, and joiners.
         | '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
         | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
-        | '\u{fe00}'..='\u{fe0f}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
         // Marks, embeddings, overrides and isolates; line and paragraph separators.
         | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{206f}'
         // Annotations, what stands for nothing, blank patterns, tags.

@@ -27,7 +27,7 @@ struct Acked {
 }
 
 /// Fills the disk to the last byte.
-fn fill(path: &Path) {
+pub fn fill(path: &Path) {
     use std::io::Write as _;
     let mut file = fs::File::create(path).expect("the ballast");
     for block in [64 * 1024, 4096, 512, 1] {

@@ -79,6 +79,15 @@ impl Inside {
         self.stopped().expect("a thread to wait for").expect("the daemon's thread")
     }
 
+    /// A stop that is asked for twice: it ends at once, and this process goes on without it.
+    ///
+    /// # Panics
+    /// Where the daemon did.
+    pub fn end_at_once(mut self) {
+        _ = self.stop.try_send("the test");
+        _ = self.stopped();
+    }
+
     fn stopped(&mut self) -> Option<std::thread::Result<Result<()>>> {
         _ = self.stop.try_send("the test");
         self.thread.take().map(JoinHandle::join)

@@ -111,7 +111,7 @@ fn tasks() -> Vec<CompletionCandidate> {
 /// Those that are open, of the agent that is named; as in `approvals`, the agent of the directory narrows nothing down.
 fn approvals() -> Vec<CompletionCandidate> {
     ask(|client, agent| {
-        let open = client.call::<Approvals>(&ApprovalsParams { agent, all: false }).ok()?.approvals;
+        let open = client.call::<Approvals>(&ApprovalsParams { agent, ..ApprovalsParams::default() }).ok()?.approvals;
         let about =
             |asked: &Approval| format!("{}: {}", asked.agent, asked.action.chars().take(ABOUT).collect::<String>());
         Some(open.into_iter().filter(|asked| plain(&asked.id)).map(|asked| (asked.id.clone(), about(&asked))).collect())

@@ -16,6 +16,7 @@ use uuid::Uuid;
 use super::batch::Batch;
 use super::call;
 use super::context::Context;
+use super::cut_off::CutOff;
 use super::effect::{Append, Beginning, CallModel, Change, Effect, Mark, RunTools, What};
 use super::event::{Asked, Event, Journalled, Known, Reply, Request, RequestId, Verb};
 use super::meter::Shown;
@@ -135,6 +136,10 @@ impl Actor {
         if matches!(*letter.verb, Verb::Rest) {
             self.rest(ticks);
             let _ = letter.reply.send(Ok(Answer { reply: Reply::Done, hold: None }));
+            return;
+        }
+        if matches!(*letter.verb, Verb::Send(_)) && self.registry.is_closing() {
+            let _ = letter.reply.send(Err(CutOff::Stop.before_it_began()));
             return;
         }
         self.touched = ticks;
@@ -354,7 +359,7 @@ impl Actor {
         let of = (run.turn, run.step);
         let (registry, agent, name) = (self.registry.clone(), self.agent, self.name.clone());
         let batch = Batch { registry, agent, name, of, by: run.by, cancel, voices };
-        self.work.extend(batch.run(run.calls));
+        self.work.extend(batch.run(run.calls, run.breaker));
     }
 
     fn reply(&mut self, request: RequestId, result: Result<Reply>) {

@@ -9,6 +9,9 @@ pub const MAX_FAILURES: u32 = 5;
 /// What is answered to calls beyond [`MAX_CALLS`].
 const SPENT: &str = "the turn has used its 50 calls; answer now";
 
+/// What is answered to calls behind [`MAX_FAILURES`] in the same answer.
+pub const SKIPPED: &str = "it was not carried out: 5 calls in a row before it have failed; answer now";
+
 /// Why a model is to answer without tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastWord {
@@ -18,12 +21,30 @@ pub enum LastWord {
     Failing,
 }
 
+/// How many calls have failed since one last went well.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Breaker {
+    failures: u32,
+}
+
+impl Breaker {
+    /// A call has ended.
+    pub fn ended(&mut self, is_error: bool) {
+        self.failures = if is_error { self.failures.saturating_add(1) } else { 0 };
+    }
+
+    /// How many may run now, so that no more can fail in a row; none: no more is to begin.
+    #[must_use]
+    pub fn room(self) -> u32 {
+        MAX_FAILURES.saturating_sub(self.failures)
+    }
+}
+
 /// What a turn has called so far.
 #[derive(Debug, Default)]
 pub(super) struct Allowance {
     used: u32,
-    /// Since one last went well.
-    failures: u32,
+    breaker: Breaker,
     /// Once said it is not taken back.
     word: Option<LastWord>,
     /// The model was to answer, and went on calling.
@@ -43,12 +64,20 @@ impl Allowance {
         None
     }
 
-    /// A call has ended.
-    pub fn ended(&mut self, is_error: bool) {
-        if self.word.is_none() {
-            self.failures = if is_error { self.failures + 1 } else { 0 };
-            self.word = (self.failures >= MAX_FAILURES).then_some(LastWord::Failing);
+    /// A call has ended; `skipped`: it was not begun, because too many before it had failed.
+    pub fn ended(&mut self, is_error: bool, skipped: bool) {
+        if skipped {
+            // Also where the answer it is of has as many calls as a turn may have.
+            self.word = Some(LastWord::Failing);
+        } else if self.word.is_none() {
+            self.breaker.ended(is_error);
+            self.word = (self.breaker.room() == 0).then_some(LastWord::Failing);
         }
+    }
+
+    /// For whoever carries the calls out.
+    pub fn breaker(&self) -> Breaker {
+        self.breaker
     }
 
     /// Whether the model is to answer next, and why.
@@ -99,7 +128,7 @@ mod tests {
         for _ in 0..MAX_CALLS {
             assert_eq!(allowance.last_word(), None);
             assert_eq!(allowance.take(), None);
-            allowance.ended(false);
+            allowance.ended(false, false);
         }
         assert_eq!((allowance.take(), allowance.last_word()), (Some(SPENT), Some(LastWord::Spent)));
         for text in [SPENT, LastWord::Spent.to_model(), LastWord::Spent.note(), LastWord::Spent.unheeded()] {
@@ -108,18 +137,37 @@ mod tests {
         for text in [LastWord::Failing.to_model(), LastWord::Failing.note(), LastWord::Failing.unheeded()] {
             assert!(text.starts_with(&MAX_FAILURES.to_string()));
         }
+        assert!(SKIPPED.contains(&MAX_FAILURES.to_string()));
     }
 
     #[test]
     fn what_goes_well_between_failures_begins_the_count_anew() {
         let mut allowance = Allowance::default();
         for is_error in [true, true, true, true, false, true, true, true, true] {
-            allowance.ended(is_error);
+            allowance.ended(is_error, false);
             assert_eq!(allowance.last_word(), None);
         }
-        allowance.ended(true);
+        allowance.ended(true, false);
         assert_eq!(allowance.last_word(), Some(LastWord::Failing));
-        allowance.ended(false);
+        allowance.ended(false, false);
         assert_eq!(allowance.last_word(), Some(LastWord::Failing), "it was said");
+        for begun in [1, MAX_CALLS] {
+            let mut allowance = Allowance::default();
+            (0..begun).for_each(|_| assert_eq!(allowance.take(), None));
+            allowance.ended(true, true);
+            assert_eq!(allowance.last_word(), Some(LastWord::Failing), "whoever skips one has counted");
+        }
+    }
+
+    #[test]
+    fn no_more_run_than_may_still_fail() {
+        let mut breaker = Breaker::default();
+        for failed in 0..MAX_FAILURES {
+            assert_eq!(breaker.room(), MAX_FAILURES - failed);
+            breaker.ended(true);
+        }
+        assert_eq!(breaker.room(), 0);
+        breaker.ended(false);
+        assert_eq!(breaker.room(), MAX_FAILURES);
     }
 }

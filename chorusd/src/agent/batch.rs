@@ -4,12 +4,15 @@ use std::sync::{Arc, OnceLock};
 
 use chorus_proto::methods::send::Said;
 use chorus_proto::{EventType, ToolCall};
+use futures_util::StreamExt as _;
 use futures_util::future::{BoxFuture, FutureExt as _};
+use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::allowance::{Breaker, SKIPPED};
 use super::call::moment;
 use super::effect::Planned;
 use super::event::{Event, ToolEnded};
@@ -39,46 +42,89 @@ pub struct Batch {
     pub voices: Voices,
 }
 
+/// What came of a call, on its way to the turn.
+#[derive(Debug)]
+struct Came {
+    outcome: Outcome,
+    /// It was not begun, because too many before it had failed.
+    skipped: bool,
+}
+
+/// A call and its place in the answer, with where what comes of it is told.
+#[derive(Debug)]
+struct Begun {
+    at: usize,
+    planned: Planned,
+    tell: oneshot::Sender<Came>,
+}
+
 impl Batch {
     /// Begins; each call has a future that tells when it has ended.
-    pub fn run(self, calls: Vec<Planned>) -> Vec<BoxFuture<'static, Event>> {
+    pub fn run(self, calls: Vec<Planned>, breaker: Breaker) -> Vec<BoxFuture<'static, Event>> {
         let (mut begun, mut ended) = (Vec::new(), Vec::new());
-        for planned in calls {
+        for (at, planned) in calls.into_iter().enumerate() {
             let (tell, told) = oneshot::channel();
-            ended.push(self.clone().ended(planned.call.clone(), told).boxed());
-            begun.push((planned, tell));
+            ended.push(self.clone().ended(at, planned.call.clone(), told).boxed());
+            begun.push(Begun { at, planned, tell });
         }
-        tokio::spawn(self.carry_out(begun));
+        tokio::spawn(self.carry_out(begun, breaker));
         ended
     }
 
-    /// Begins one call after the other. What takes no time is waited for, so that calls behind it find what it did; everything is
-    /// where one of them is asked about: people answer one question at a time, and see what came of the calls before.
-    async fn carry_out(self, calls: Vec<(Planned, oneshot::Sender<Outcome>)>) {
-        let mut asks = false;
-        if let Some(scene) = self.scene() {
-            for (planned, _) in calls.iter().filter(|(planned, _)| planned.refused.is_none()) {
-                asks = asks || tools::asks(&planned.call, &scene).await;
+    /// Begins one call after the other, never more beside each other than may still fail in a row; what is behind so many failures
+    /// is not begun. What takes no time is waited for, so that calls behind it find what it did; everything is where one of them is
+    /// asked about: people answer one question at a time, and see what came of the calls before.
+    async fn carry_out(self, calls: Vec<Begun>, mut breaker: Breaker) {
+        let one_by_one = self.asks(&calls).await;
+        let mut run = FuturesUnordered::new();
+        for begun in calls {
+            while run.len() >= breaker.room() as usize
+                && let Some((_, failed)) = run.next().await
+            {
+                count(&mut breaker, failed);
             }
-        }
-        for (planned, tell) in calls {
-            let waits = asks || tools::in_order(&planned.call.name);
+            let at = begun.at;
+            let waits = one_by_one || tools::in_order(&begun.planned.call.name);
+            let skipped = breaker.room() == 0 && !self.cancel.is_cancelled();
             let batch = self.clone();
             // A task of its own: one that panics takes nothing else along.
-            let task = tokio::spawn(async move {
-                let call = planned.call.clone();
-                batch.begins(&call);
-                let outcome = std::panic::AssertUnwindSafe(batch.one(planned)).catch_unwind().await;
-                let outcome = batch.ends(&call, outcome.unwrap_or_else(|_| broken()));
-                if matches!(outcome, Outcome::Stop(_)) {
-                    batch.cancel.cancel();
+            let task = tokio::spawn(async move { batch.call(begun, skipped).await });
+            run.push(task.map(move |failed| (at, failed.unwrap_or_default())));
+            while waits && let Some((ended, failed)) = run.next().await {
+                count(&mut breaker, failed);
+                if ended == at {
+                    break;
                 }
-                let _ = tell.send(outcome);
-            });
-            if waits {
-                let _ = task.await;
             }
         }
+    }
+
+    /// Whether somebody is to be asked about one of these.
+    async fn asks(&self, calls: &[Begun]) -> bool {
+        let Some(scene) = self.scene() else { return false };
+        for begun in calls.iter().filter(|begun| begun.planned.refused.is_none()) {
+            if tools::asks(&begun.planned.call, &scene).await {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Makes a call. Whether it has failed; `None`: it was not begun.
+    async fn call(self, Begun { planned, tell, .. }: Begun, skipped: bool) -> Option<bool> {
+        let call = planned.call.clone();
+        let skipped = skipped && planned.refused.is_none();
+        let refused = planned.refused.or(skipped.then_some(SKIPPED));
+        let begins = refused.is_none();
+        self.begins(&call);
+        let outcome = std::panic::AssertUnwindSafe(self.one(Planned { refused, ..planned })).catch_unwind().await;
+        let outcome = self.ends(&call, outcome.unwrap_or_else(|_| broken()));
+        if matches!(outcome, Outcome::Stop(_)) {
+            self.cancel.cancel();
+        }
+        let failed = !matches!(outcome, Outcome::Told { is_error: false, .. });
+        let _ = tell.send(Came { outcome, skipped });
+        begins.then_some(failed)
     }
 
     async fn one(&self, planned: Planned) -> Outcome {
@@ -142,17 +188,24 @@ impl Batch {
         })
     }
 
-    async fn ended(self, call: ToolCall, told: oneshot::Receiver<Outcome>) -> Event {
-        let outcome = told.await.unwrap_or_else(|_| broken());
+    async fn ended(self, at: usize, call: ToolCall, told: oneshot::Receiver<Came>) -> Event {
+        let Came { outcome, skipped } = told.await.unwrap_or_else(|_| Came { outcome: broken(), skipped: false });
         let (of, moment) = (self.of, moment(&self.registry));
         let (text, is_error, stop) = match outcome {
             Outcome::Told { text, is_error } => (text, is_error, None),
             Outcome::Stop(failure) => (failure.message.clone(), true, Some(failure)),
         };
         match tools::result_of(&call, text, is_error, moment.now) {
-            Ok(result) => Event::ToolEnded(Box::new(ToolEnded { of, moment, call: call.id, result, is_error, stop })),
+            Ok(result) => Event::ToolEnded(Box::new(ToolEnded { of, moment, at, result, is_error, skipped, stop })),
             Err(e) => Event::TurnClosed { turn: of.0, moment, result: Err(Failure::internal(e.to_string())) },
         }
+    }
+}
+
+/// One that was begun has ended.
+fn count(breaker: &mut Breaker, failed: Option<bool>) {
+    if let Some(failed) = failed {
+        breaker.ended(failed);
     }
 }
 

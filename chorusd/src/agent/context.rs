@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::compaction::{Compaction, Derived, Done, KEPT};
+use super::pairs::without_result;
 use crate::clock::Ticks;
 use crate::message::{ContextNo, Stored, Totals};
 
@@ -250,8 +251,7 @@ pub fn whole_calls(messages: &[Stored], at: usize) -> usize {
     let Some(caller) = start.checked_sub(1).and_then(|i| messages[i].to_message().ok()) else {
         return at;
     };
-    let answered: Vec<String> = messages[start..at].iter().filter_map(|m| m.to_message().ok()?.tool_call_id).collect();
-    if caller.tool_calls.iter().all(|call| answered.contains(&call.id)) { at } else { start - 1 }
+    if without_result(caller.tool_calls, &messages[start..at]).is_empty() { at } else { start - 1 }
 }
 
 /// The working set with one more fact pinned by hand.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::Facts;
-use super::allowance::LastWord;
+use super::allowance::{Breaker, LastWord};
 use super::compaction::{Compaction, Wish};
 use super::context::{Context, Deadline};
 use super::event::{Reply, RequestId};
@@ -130,6 +130,8 @@ pub struct RunTools {
     pub turn: Uuid,
     pub step: u32,
     pub calls: Vec<Planned>,
+    /// As it stands before the first of them.
+    pub breaker: Breaker,
     /// Who asked for the turn.
     pub by: Requester,
     pub cancelled: bool,

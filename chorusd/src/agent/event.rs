@@ -30,6 +30,8 @@ pub enum Verb {
     Send(Box<Send>),
     /// Ends the turn that runs, or this one.
     Cancel(Option<Uuid>),
+    /// The daemon stops: ends the turn that runs, and those that wait. What is asked from then on [`super::registry`] refuses.
+    EndTurns,
     /// Nothing but a reason to read the context back, and to close what a crash left open.
     Wake,
     Show {
@@ -212,10 +214,12 @@ pub struct ToolEnded {
     /// The turn and the step.
     pub of: (Uuid, u32),
     pub moment: Moment,
-    /// The call's id.
-    pub call: String,
+    /// Its place in the answer: two calls of one answer may have the same id.
+    pub at: usize,
     pub result: Stored,
     pub is_error: bool,
+    /// It was not begun, because too many before it had failed.
+    pub skipped: bool,
     /// The daemon cannot go on: the turn ends.
     pub stop: Option<Failure>,
 }

@@ -32,7 +32,8 @@ impl State {
         let unsaved = self.context.as_ref().is_some_and(Context::is_unsaved);
         let opened = self.context.as_ref().is_some_and(Context::is_only_opened);
         match verb {
-            Verb::Append { .. } | Verb::Send(_) | Verb::Cancel(_) | Verb::Wake | Verb::Show { .. } | Verb::Rest => {}
+            Verb::Append { .. } | Verb::Send(_) | Verb::Cancel(_) | Verb::EndTurns => {}
+            Verb::Wake | Verb::Show { .. } | Verb::Rest => {}
             Verb::IsFree => effects.push(Effect::Reply(id, Ok(Reply::Done))),
             Verb::Save { .. } if discarded == 0 => {
                 effects.push(Effect::Reply(id, Err(nothing_there(&asked.facts.name))));

@@ -1,6 +1,5 @@
 //! Reading a live context back from the journal.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use chorus_proto::{Item, Role, TokenPair, WorkingSet};
@@ -8,6 +7,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::context::{Context, Deadline};
+use super::pairs::without_result;
 use super::state::State;
 use super::turn::LeftOpen;
 use super::window::INTERRUPTED;
@@ -41,9 +41,7 @@ fn missing_results(messages: &[Stored], now: Timestamp) -> Vec<Stored> {
     let Some(Ok(caller)) = before.last().filter(|last| last.role() == Role::Assistant).map(Stored::to_message) else {
         return Vec::new();
     };
-    let answered: HashSet<String> =
-        results.iter().filter_map(|result| result.to_message().ok()?.tool_call_id).collect();
-    let open = caller.tool_calls.into_iter().filter(|call| !answered.contains(&call.id));
+    let open = without_result(caller.tool_calls, results).into_iter();
     open.filter_map(|call| result_of(&call, INTERRUPTED.to_owned(), true, now).ok()).collect()
 }
 

@@ -25,6 +25,7 @@ pub mod memories;
 pub mod meter;
 mod notes;
 mod notice;
+mod pairs;
 pub mod prompt;
 mod queue;
 mod redacted;

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chorus_proto::{ContextInfo, EventType};
+use futures_util::future::join_all;
 use serde_json::Value;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
@@ -49,6 +51,8 @@ pub struct Registry {
     pub untouched: IdleTimers,
     pub(super) trims: Trims,
     tasks: TaskTracker,
+    /// No turn begins any more.
+    closing: AtomicBool,
     inner: Mutex<Inner>,
 }
 
@@ -94,6 +98,7 @@ impl Registry {
             idle: IdleTimers::default(),
             untouched: IdleTimers::default(),
             tasks,
+            closing: AtomicBool::new(false),
             inner,
         })
     }
@@ -126,6 +131,24 @@ impl Registry {
                 tracing::warn!(%agent, %failure, "a turn that was cut off is not closed");
             }
         }
+    }
+
+    /// Tells every turn to end, and lets none begin any more.
+    pub async fn end_turns(self: &Arc<Self>) {
+        self.closing.store(true, Ordering::SeqCst);
+        // Whoever becomes active from here on looks at the flag.
+        let active: Vec<Uuid> = self.inner().actors.keys().copied().collect();
+        let told = active.into_iter().map(|agent| async move {
+            if let Err(failure) = self.ask(agent, Verb::EndTurns).await {
+                tracing::warn!(%agent, %failure, "a turn is not told to end before its context is saved");
+            }
+        });
+        join_all(told).await;
+    }
+
+    /// Whether turns may begin no more.
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::SeqCst)
     }
 
     /// Runs `task` beside the requests.
@@ -342,7 +365,7 @@ mod tests {
     use chorus_proto::{NewMessage, Role};
 
     use std::path::Path;
-    use std::sync::atomic::{AtomicI64, Ordering};
+    use std::sync::atomic::AtomicI64;
 
     use futures_util::future::BoxFuture;
     use jiff::tz::TimeZone;

@@ -257,6 +257,11 @@ impl State {
             Verb::Send(send) => self.send(asked, *send, effects),
             Verb::Cancel(which) => self.cancel(asked.id, which, effects),
             Verb::IsFree if self.turn.is_none() => effects.push(Effect::Reply(asked.id, Ok(Reply::Done))),
+            Verb::EndTurns => {
+                self.stop_turn(CutOff::Stop, effects);
+                self.refuse_queued(CutOff::Stop, effects);
+                effects.push(Effect::Reply(asked.id, Ok(Reply::Done)));
+            }
             Verb::Wake => effects.push(Effect::Reply(asked.id, Ok(Reply::Done))),
             verb if self.turn.is_some() && is_refused_in_turns(&verb) => {
                 let failure = Failure::new(ErrorKind::Busy, format!("a turn of {} is running", asked.facts.name))

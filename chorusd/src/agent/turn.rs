@@ -24,6 +24,7 @@ use super::links;
 use super::queue::Queued;
 use super::spent::add;
 use super::state::{Owner, Pending, State, deadline_of};
+use super::tool_calls::Calls;
 use super::voice::Voice;
 use crate::clock::Ticks;
 use crate::failure::{Failure, Result};
@@ -81,10 +82,7 @@ pub(super) enum Phase {
     /// What the model said is on its way into the journal; these tools are called then.
     Keeping(Vec<ToolCall>),
     /// Tools whose results are not in the journal yet.
-    Tools {
-        running: Vec<ToolCall>,
-        kept: usize,
-    },
+    Tools(Calls),
     /// The last word is on its way into the journal.
     Closing(Box<Result<String>>),
 }
@@ -139,7 +137,7 @@ impl State {
     /// Whether calls lack their results, so that no message may come between.
     pub(super) fn calls_open(&self) -> bool {
         let phase = self.turn.as_ref().map(|turn| &turn.phase);
-        matches!(phase, Some(Phase::Tools { .. })) || matches!(phase, Some(Phase::Keeping(calls)) if !calls.is_empty())
+        matches!(phase, Some(Phase::Tools(_))) || matches!(phase, Some(Phase::Keeping(calls)) if !calls.is_empty())
     }
 
     /// Begins a turn, or lets it wait for those before it.
@@ -250,12 +248,12 @@ impl State {
             }
             Phase::Keeping(calls) if calls.is_empty() => self.call_or_end(effects),
             Phase::Keeping(_) => turn.run_tools(effects),
-            Phase::Tools { running, kept } => {
-                *kept = kept.saturating_sub(1);
-                if running.is_empty() && *kept == 0 {
+            Phase::Tools(calls) => {
+                if calls.kept() {
                     turn.phase = Phase::Calling;
-                    effects
-                        .extend(turn.allowance.last_word().map(|word| Effect::SayAll(Said::Note(word.note().into()))));
+                    // Once: a model that goes on calling has its turn ended, and why is said then.
+                    let word = turn.allowance.last_word().filter(|_| !turn.allowance.unheeded);
+                    effects.extend(word.map(|word| Effect::SayAll(Said::Note(word.note().into()))));
                     self.unpark(effects);
                     self.call_or_end(effects);
                 }
@@ -423,7 +421,7 @@ impl State {
     fn finish(&mut self, outcome: Result<String>, effects: &mut Vec<Effect>) {
         let Some(turn) = self.turn.take() else { return };
         let id = turn.id;
-        if matches!(turn.phase, Phase::Tools { .. }) {
+        if matches!(turn.phase, Phase::Tools(_)) {
             // What runs is of no use to anybody any more.
             effects.push(Effect::StopTurn(id));
         }

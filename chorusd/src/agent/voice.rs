@@ -138,12 +138,10 @@ impl Voices {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use chorus_proto::methods::approvals::{Approval, Status};
-    use chorus_proto::methods::permissions::Rule;
-    use jiff::Timestamp;
-    use uuid::Uuid;
+    use chorus_proto::methods::approvals::Status;
 
     use super::*;
+    use crate::approvals::sample;
 
     /// Hears so many pieces at once, then none.
     #[derive(Debug, Default)]
@@ -174,7 +172,7 @@ mod tests {
             (ear.clone(), Voice::new(Some(ear)))
         };
         let heard = |ear: &Slow| std::mem::take(&mut *ear.heard.lock().unwrap());
-        let asks = |id: &str| Said::Ask { approval: Box::new(asked(id)) };
+        let asks = |id: &str| Said::Ask { approval: Box::new(sample::approval(id)) };
         let decided = |id: &str| Said::Decided { id: id.into(), status: Status::Denied, by: None };
         let voices = Voices::default();
         for said in [Said::Text("t".into()), asks("1"), asks("2"), decided("1")] {
@@ -189,27 +187,6 @@ mod tests {
         }
         assert_eq!(heard(&late), [Said::Text("t".into()), decided("2"), asks("3")]);
         assert_eq!(heard(&waiting), [decided("2"), asks("3")]);
-    }
-
-    fn asked(id: &str) -> Approval {
-        Approval {
-            id: id.into(),
-            agent: "a".into(),
-            turn_id: Uuid::nil(),
-            call_id: String::new(),
-            action: String::new(),
-            details: Vec::new(),
-            hash: String::new(),
-            rule: Rule::Default,
-            parts: Vec::new(),
-            requester: String::new(),
-            asked_at: Timestamp::UNIX_EPOCH,
-            expires_at: Timestamp::UNIX_EPOCH,
-            status: Status::Open,
-            not_always: None,
-            decided_at: None,
-            decided_by: None,
-        }
     }
 
     #[test]

@@ -156,30 +156,11 @@ impl Book {
 
 #[cfg(test)]
 mod tests {
-    use chorus_proto::methods::permissions::Rule;
-    use jiff::Timestamp;
-
+    use super::super::sample;
     use super::*;
 
     fn open(id: usize, agent: u128) -> Open {
-        let approval = Approval {
-            id: id.to_string(),
-            agent: String::new(),
-            turn_id: Uuid::nil(),
-            call_id: String::new(),
-            action: String::new(),
-            details: Vec::new(),
-            hash: String::new(),
-            rule: Rule::Default,
-            parts: Vec::new(),
-            requester: String::new(),
-            asked_at: Timestamp::UNIX_EPOCH,
-            expires_at: Timestamp::UNIX_EPOCH,
-            status: Status::Open,
-            not_always: None,
-            decided_at: None,
-            decided_by: None,
-        };
+        let approval = sample::approval(&id.to_string());
         Open { approval, agent: Uuid::from_u128(agent), requester: Requester::Owner }
     }
 

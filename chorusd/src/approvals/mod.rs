@@ -6,6 +6,8 @@
 mod answer;
 mod book;
 mod question;
+#[cfg(test)]
+pub mod sample;
 
 pub use answer::{Change, Claim, Noted};
 pub use question::{Answer, Question};

@@ -51,14 +51,14 @@ pub struct Tasks {
 struct Shared {
     store: Arc<Store>,
     clock: Clock,
-    slots: Slots,
+    slots: Arc<Slots>,
     outside: OnceLock<Weak<dyn Outside>>,
 }
 
 impl Tasks {
     #[must_use]
     pub fn new(store: Arc<Store>, clock: Clock) -> Self {
-        Self { shared: Arc::new(Shared { store, clock, slots: Slots::default(), outside: OnceLock::new() }) }
+        Self { shared: Arc::new(Shared { store, clock, slots: Arc::default(), outside: OnceLock::new() }) }
     }
 
     /// Says what the rest of the daemon is.

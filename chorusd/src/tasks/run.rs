@@ -155,7 +155,7 @@ impl Shared {
             tracing::error!(task = %row.id, %failure, "the end of a task cannot be written down");
         }
         self.announce(row);
-        let tell = self.slots.free(number, Some(ended));
+        let tell = self.slots.ended(number, ended);
         if let Some(outside) = self.outside() {
             outside.running_changed(agent);
         }

@@ -1,7 +1,7 @@
 //! What runs: who may start one more, who waits for one to print or to end.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -52,14 +52,22 @@ struct Slot {
     printed: watch::Receiver<u64>,
 }
 
-/// A slot that is taken for a task about to start, or for one that runs. Dropping it gives it back.
+/// A slot that is taken for a task about to start, or for one that runs. Dropping it gives it back, whatever became of the task.
 #[derive(Debug)]
 pub struct Taken {
+    slots: Arc<Slots>,
     pub number: u64,
     /// The task is to end.
     pub stop: CancellationToken,
     /// How many bytes its log has.
     pub printed: watch::Sender<u64>,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.slots.inner().slots.remove(&self.number);
+        self.slots.changed.send_replace(());
+    }
 }
 
 /// Hears what becomes of a task.
@@ -96,7 +104,7 @@ impl Slots {
     ///
     /// # Errors
     /// Why there is none, for a model.
-    pub fn take(&self, agent: Uuid) -> Result<Taken, String> {
+    pub fn take(self: &Arc<Self>, agent: Uuid) -> Result<Taken, String> {
         let mut inner = self.inner();
         if inner.closed {
             return Err("the daemon is stopping: nothing is started in the background any more".into());
@@ -121,7 +129,7 @@ impl Slots {
         let number = inner.last;
         let (stop, (printed, hear)) = (CancellationToken::new(), watch::channel(0));
         inner.slots.insert(number, Slot { agent, row: None, stop: stop.clone(), printed: hear });
-        Ok(Taken { number, stop, printed })
+        Ok(Taken { slots: self.clone(), number, stop, printed })
     }
 
     /// The task in a slot runs.
@@ -132,21 +140,19 @@ impl Slots {
         self.changed.send_replace(());
     }
 
-    /// The task in a slot has ended, or could not be started. Answers it where its agent is to be told now: where
-    /// agent or daemon are about to go, whoever lets them go tells it.
-    pub fn free(&self, number: u64, ended: Option<Ended>) -> Option<Ended> {
+    /// The task in a slot has ended; the slot is free. Answers it where its agent is to be told now: where agent or daemon are
+    /// about to go, whoever lets them go tells it.
+    pub fn ended(&self, number: u64, ended: Ended) -> Option<Ended> {
         let mut inner = self.inner();
         inner.slots.remove(&number);
-        let mut tell = None;
-        if let Some(ended) = ended {
-            let agent = ended.row.agent;
-            *inner.ended.entry(agent).or_default() += 1;
-            if inner.closed || inner.leaving.contains(&agent) {
-                inner.untold.push(ended);
-            } else {
-                tell = Some(ended);
-            }
-        }
+        let agent = ended.row.agent;
+        *inner.ended.entry(agent).or_default() += 1;
+        let tell = if inner.closed || inner.leaving.contains(&agent) {
+            inner.untold.push(ended);
+            None
+        } else {
+            Some(ended)
+        };
         drop(inner);
         self.changed.send_replace(());
         tell
@@ -251,20 +257,19 @@ mod tests {
 
     #[test]
     fn an_agent_has_eight_slots_and_all_together_have_sixty_four() {
-        let (slots, one) = (Slots::default(), Uuid::from_u128(1));
-        let own: Vec<_> = (0..MOST_OF_ONE).map(|_| slots.take(one).expect("a slot")).collect();
+        let (slots, one) = (Arc::<Slots>::default(), Uuid::from_u128(1));
+        let mut own: Vec<_> = (0..MOST_OF_ONE).map(|_| slots.take(one).expect("a slot")).collect();
         assert!(slots.take(one).expect_err("too many").contains("8 tasks of this agent"));
-        for other in 2..=MOST as u128 - MOST_OF_ONE as u128 + 1 {
-            slots.take(Uuid::from_u128(other)).expect("a slot");
-        }
+        let others = 2..=MOST as u128 - MOST_OF_ONE as u128 + 1;
+        let _others: Vec<_> = others.map(|other| slots.take(Uuid::from_u128(other)).expect("a slot")).collect();
         assert!(slots.take(Uuid::from_u128(1000)).expect_err("too many").contains("64 tasks of all agents"));
-        slots.free(own[0].number, None);
+        own.remove(0);
         assert_eq!(slots.take(one).expect("a slot").number, MOST as u64 + 1, "no number comes again");
     }
 
     #[tokio::test]
     async fn whoever_leaves_takes_what_is_being_started_along() {
-        let (slots, one) = (Slots::default(), Uuid::from_u128(1));
+        let (slots, one) = (Arc::<Slots>::default(), Uuid::from_u128(1));
         let begun = slots.take(one).expect("a slot");
         let other = slots.take(Uuid::from_u128(2)).expect("a slot");
         let starts = async {
@@ -273,12 +278,34 @@ mod tests {
             slots.runs(begun.number, row(one, begun.number));
             assert_eq!(slots.counts(Some(one)), (1, 0));
             let ended = Ended { row: row(one, begun.number), output: Vec::new(), problem: None };
-            assert_eq!(slots.free(begun.number, Some(ended)), None, "who lets it go tells it");
+            assert_eq!(slots.ended(begun.number, ended), None, "who lets it go tells it");
         };
         let (left, ()) = tokio::join!(slots.leave(one), starts);
         assert_eq!((left.len(), slots.counts(None)), (1, (0, 1)));
         assert!(!other.stop.is_cancelled());
         slots.stay(one);
         assert!(slots.take(one).is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_slot_is_given_back_whatever_becomes_of_its_task() {
+        let (slots, one) = (Arc::<Slots>::default(), Uuid::from_u128(1));
+        let holding = |taken: Taken| {
+            slots.runs(taken.number, row(one, taken.number));
+            tokio::spawn(async move {
+                taken.stop.cancelled().await;
+                panic!("in the middle");
+            })
+        };
+        let (aborted, panics) = (holding(slots.take(one).unwrap()), holding(slots.take(one).unwrap()));
+        let ear = slots.ear("t1").unwrap();
+        assert_eq!(slots.counts(None), (2, 0));
+        aborted.abort();
+        ear.end().await;
+        assert_eq!(slots.counts(None), (1, 0));
+        // It waits for both, and asks the one that is left to end.
+        assert!(slots.close().await.is_empty());
+        assert!(panics.await.unwrap_err().is_panic());
+        assert_eq!(slots.counts(None), (0, 0));
     }
 }

@@ -52,7 +52,6 @@ impl Tasks {
         let number = taken.number;
         let begun = self.begin(sandbox, &start, taken, log).await;
         if begun.is_err() {
-            self.shared.slots.free(number, None);
             let path = start.dir.join(LOGS).join(file(number));
             let _ = tokio::task::spawn_blocking(move || std::fs::remove_file(path)).await;
         }
@@ -69,12 +68,8 @@ impl Tasks {
             let made = tokio::task::spawn_blocking(move || make(&dir, &path, redactor.as_ref())).await;
             match made.map_err(io::Error::other).and_then(|made| made) {
                 Ok(log) => return Ok((taken, log)),
-                Err(e) => {
-                    self.shared.slots.free(taken.number, None);
-                    if e.kind() != io::ErrorKind::AlreadyExists {
-                        return Err(format!("it was not started: its log cannot be made: {e}"));
-                    }
-                }
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(e) => return Err(format!("it was not started: its log cannot be made: {e}")),
             }
         }
         Err("it was not started: no name for its log is free".into())

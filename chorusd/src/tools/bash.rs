@@ -54,6 +54,12 @@ impl Tool for Bash {
         Ok(Action::Bash { command: &params.command }.to_string())
     }
 
+    fn beyond_always(params: &Params) -> Option<&'static str> {
+        params.background.then_some(
+            "what is approved for ever is approved for the foreground; in the background it is asked about every time",
+        )
+    }
+
     async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
         if params.background {
             return background::start(params.command, &scene).await;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use chorus_proto::ToolCall;
 use chorus_proto::methods::approvals::Detail;
 use chorus_proto::methods::permissions::{Decision, Rule, Verdict};
-
 use serde_json::{Map, Value};
 
 use super::Scene;
 use super::shelf;
-use super::tool::{Outcome, Prepared};
+use super::tool::{Always, Outcome, Prepared};
+use super::unconfined;
 use crate::approvals::{Answer, Question, reason};
 use crate::permissions::Profile;
 use crate::store::catalog::Audit;
@@ -20,7 +20,7 @@ use crate::store::catalog::Audit;
 #[must_use]
 pub async fn asks(call: &ToolCall, scene: &Scene) -> bool {
     match read(call, scene) {
-        Ok(prepared) => judge(&prepared.action, scene).await.decision == Decision::Ask,
+        Ok(prepared) => judge(&prepared, scene).await.decision == Decision::Ask,
         Err(_) => false,
     }
 }
@@ -31,13 +31,14 @@ pub fn in_order(tool: &str) -> bool {
     shelf::find(tool).is_some_and(|tool| tool.in_order)
 }
 
-/// What the agent's profile says of an action. Without a sandbox no command runs that nobody was asked about.
-async fn judge(action: &str, scene: &Scene) -> Verdict {
+/// What the agent's profile says of a call.
+async fn judge(Prepared { action, always, .. }: &Prepared, scene: &Scene) -> Verdict {
     let mut verdict = scene.profile.judge(action);
-    if runs_commands(action) {
-        scene.world.sandbox.known().await;
-        ask_where_unconfined(&mut verdict, scene.world.sandbox.missing());
+    if let (Rule::Always { .. }, Always::Beyond(why)) = (&verdict.rule, always) {
+        verdict.decision = Decision::Ask;
+        verdict.rule = Rule::Shell { reason: (*why).to_owned() };
     }
+    unconfined::heed(&mut verdict, action, &scene.world.sandbox).await;
     verdict
 }
 
@@ -60,7 +61,7 @@ pub async fn carry_out(call: ToolCall, scene: Arc<Scene>) -> Outcome {
         Ok(prepared) => prepared,
         Err(wrong) => return Outcome::error(wrong),
     };
-    let verdict = judge(&prepared.action, &scene).await;
+    let verdict = judge(&prepared, &scene).await;
     let why = reason(&verdict.rule);
     let row = |decision: &str, rule: &str, user: String| Audit {
         at: scene.world.clock.now(),
@@ -77,7 +78,8 @@ pub async fn carry_out(call: ToolCall, scene: Arc<Scene>) -> Outcome {
     let note = |row| scene.world.store.catalog.audit(row);
     let decision = verdict.decision;
     if let Err(failure) = note(row(decision.as_str(), &why, scene.requester.to_string())).await {
-        return Outcome::error(format!("it was not done: the decision cannot be written down ({failure})"));
+        let hint = failure.hint.as_ref().map(|hint| format!("; for the owner: {hint}")).unwrap_or_default();
+        return Outcome::error(format!("it was not done: the decision cannot be written down ({failure}){hint}"));
     }
     match decision {
         Decision::Allow => {}
@@ -116,11 +118,6 @@ pub async fn carry_out(call: ToolCall, scene: Arc<Scene>) -> Outcome {
     prepared.ready.run(scene).await
 }
 
-/// Whether carrying an action out runs a command.
-fn runs_commands(action: &str) -> bool {
-    ["tool:bash:", "tool:git:"].iter().any(|prefix| action.starts_with(prefix))
-}
-
 /// What the action does not say of a call: where it leads, and each argument that does not stand in it whole.
 fn details(call: &ToolCall, action: &str, leads_to: Option<&str>) -> Vec<Detail> {
     let detail = |name: &str, text: String| Detail { name: name.to_owned(), text };
@@ -137,11 +134,12 @@ fn details(call: &ToolCall, action: &str, leads_to: Option<&str>) -> Vec<Detail>
 
 /// Why an action cannot be approved for ever; `None`: it can.
 fn not_always(Prepared { action, always, .. }: &Prepared, scene: &Scene) -> Option<String> {
-    if !always {
-        return Some("what it does depends on more than the action says".into());
+    match always {
+        Always::Can => {}
+        Always::Never => return Some("what it does depends on more than the action says".into()),
+        Always::Beyond(why) => return Some((*why).to_owned()),
     }
-    let missing = scene.world.sandbox.missing().filter(|_| runs_commands(action));
-    let unconfined = missing.map(|missing| format!("commands cannot be confined here: {missing}"));
+    let unconfined = unconfined::why(action, &scene.world.sandbox);
     let secret =
         scene.has_secret(action).then(|| "there is a secret in it, which would be kept in agent.json".to_owned());
     scene.profile.can_always(action).err().or(unconfined).or(secret)
@@ -151,14 +149,6 @@ fn not_always(Prepared { action, always, .. }: &Prepared, scene: &Scene) -> Opti
 /// agent is gone.
 fn denied_by(action: &str, now: Option<&Profile>) -> bool {
     now.is_none_or(|profile| profile.judge(action).decision == Decision::Deny)
-}
-
-/// Nothing is run without a sandbox unless somebody said so, whatever the profile allows. `missing`: why there is none.
-fn ask_where_unconfined(verdict: &mut Verdict, missing: Option<&str>) {
-    if let (Decision::Allow, Some(missing)) = (verdict.decision, missing) {
-        verdict.decision = Decision::Ask;
-        verdict.rule = Rule::Shell { reason: format!("commands cannot be confined here: {missing}") };
-    }
 }
 
 #[cfg(test)]
@@ -173,22 +163,5 @@ mod tests {
         let denied = |name: &str| denied_by("tool:bash:ls", now(name));
         assert_eq!(["open", "standard", "locked"].map(denied), [false, false, true]);
         assert!(denied("of an agent that is gone"));
-    }
-
-    #[test]
-    fn without_a_sandbox_what_is_allowed_is_asked_about_and_what_is_denied_stays_so() {
-        let verdict = |decision| Verdict { decision, rule: Rule::Default, parts: Vec::new() };
-        for (before, missing, after) in [
-            (Decision::Allow, None, Decision::Allow),
-            (Decision::Allow, Some("there is none"), Decision::Ask),
-            (Decision::Ask, Some("there is none"), Decision::Ask),
-            (Decision::Deny, Some("there is none"), Decision::Deny),
-        ] {
-            let mut judged = verdict(before);
-            ask_where_unconfined(&mut judged, missing);
-            assert_eq!(judged.decision, after);
-            assert_eq!(reason(&judged.rule).contains("there is none"), before != after);
-        }
-        assert!(runs_commands("tool:bash:ls") && runs_commands("tool:git:init") && !runs_commands("tool:view:x"));
     }
 }

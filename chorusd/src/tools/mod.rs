@@ -19,6 +19,7 @@ mod send_to_agent;
 mod shelf;
 mod told;
 mod tool;
+pub mod unconfined;
 
 pub use carry_out::{asks, carry_out, in_order};
 pub use files::{Edit as FileEdit, Locks, Place, Range, Workspace};

@@ -64,6 +64,11 @@ pub trait Tool: Send + Sync + 'static {
     /// What is wrong with the arguments.
     fn action(params: &Self::Params, scene: &Scene) -> Result<String, String>;
 
+    /// Why these arguments are asked about even where the action was approved for ever; it was approved without them.
+    fn beyond_always(_: &Self::Params) -> Option<&'static str> {
+        None
+    }
+
     /// Where it leads, where neither the action nor the arguments say so: shown to whoever is asked. What is told here is what
     /// [`Tool::run`] finds in `scene.agreed`, and has to hold still.
     fn leads_to(_: &Self::Params, _: &Scene) -> impl Future<Output = Option<String>> + Send {
@@ -77,8 +82,19 @@ pub trait Tool: Send + Sync + 'static {
 /// A call whose arguments are good.
 pub struct Prepared {
     pub action: String,
-    pub always: bool,
+    /// Whether it can be approved for ever, and why not.
+    pub always: Always,
     pub ready: Box<dyn Ready>,
+}
+
+/// Whether what is approved for ever covers a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Always {
+    Can,
+    /// The action does not say enough.
+    Never,
+    /// This call goes beyond its action: why. Others of the same action do not.
+    Beyond(&'static str),
 }
 
 /// A tool with its arguments.
@@ -135,5 +151,10 @@ fn prepare<T: Tool>(params: &RawValue, scene: &Scene) -> Result<Prepared, String
         |e: serde_json::Error| format!("the parameters of {} do not fit: {e}; call it again with others", T::NAME);
     let params: T::Params = serde_json::from_str(params.get()).map_err(wrong)?;
     let action = T::action(&params, scene)?;
-    Ok(Prepared { action, always: T::ALWAYS, ready: Box::new(With::<T>(params)) })
+    let always = match T::beyond_always(&params) {
+        _ if !T::ALWAYS => Always::Never,
+        Some(why) => Always::Beyond(why),
+        None => Always::Can,
+    };
+    Ok(Prepared { action, always, ready: Box::new(With::<T>(params)) })
 }

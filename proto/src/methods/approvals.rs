@@ -98,6 +98,12 @@ pub struct ListParams {
     /// The last hundred that were decided, too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all: bool,
+    /// Index of the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+    /// At most so many; fewer come where the frame would get too long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,6 +111,9 @@ pub struct ListParams {
 pub struct ListResult {
     /// In the order they were asked.
     pub approvals: Vec<Approval>,
+    /// The `offset` to go on with; missing at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

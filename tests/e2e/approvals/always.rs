@@ -10,7 +10,7 @@ use chorus_tests::model_server::Answer;
 use chorus_tests::skip;
 use serde_json::{Value, json};
 
-use super::{ACTION, Rig, always, audit, deny, in_catalog, list, open};
+use super::{ACTION, Rig, always, approve, audit, deny, in_catalog, list, open};
 
 /// The agent's permissions, as its file has them.
 fn permissions(rig: &Rig, agent: &str) -> Value {
@@ -179,4 +179,37 @@ fn where_it_cannot_work_it_is_refused_and_the_question_stays() {
     let open = open(&mut rig.client(), 1).remove(0);
     deny(&mut rig.client(), &open.id).expect("heard");
     turn.join().expect("the client").expect("a turn");
+}
+
+#[test]
+fn what_is_approved_for_ever_in_the_foreground_is_asked_about_in_the_background() {
+    let rig = Rig::new();
+    let status = rig.client().call::<Status>(&StatusParams::default()).expect("status");
+    if status.daemon.sandbox.is_none_or(|sandbox| sandbox.way == "none") {
+        return skip("nothing is confined here");
+    }
+    set(&rig, json!({"ask": ["tool:bash:.*"]}));
+    let run = |background: bool| {
+        let params = json!({"command": "echo done", "background": background});
+        rig.server.anthropic().answer(Answer::calls("c", "bash", &params));
+        rig.server.anthropic().answer(Answer::text(["Done."]));
+        rig.send_beside("a", "Run it.")
+    };
+    let turn = run(false);
+    let asked = open(&mut rig.client(), 1).remove(0);
+    assert!(asked.details.is_empty() && always(&mut rig.client(), &asked.id).expect("heard").always);
+    turn.join().expect("the client").expect("a turn");
+    run(false).join().expect("the client").expect("a turn");
+    // The same action, and another thing: it says so, and cannot be had for ever.
+    for _ in 0..2 {
+        let turn = run(true);
+        let asked = open(&mut rig.client(), 1).remove(0);
+        let shown: Vec<_> = asked.details.iter().map(|detail| (&*detail.name, &*detail.text)).collect();
+        assert_eq!((asked.action.as_str(), shown), ("tool:bash:echo done", vec![("background", "true")]));
+        assert!(asked.not_always.is_some_and(|why| why.contains("in the background")));
+        assert_eq!(kind_of(always(&mut rig.client(), &asked.id)), ErrorKind::Denied);
+        approve(&mut rig.client(), &asked.id).expect("once");
+        turn.join().expect("the client").expect("a turn");
+    }
+    assert_eq!(rig.decisions(), ["changed", "ask", "approved_always", "allow", "ask", "approved", "ask", "approved"]);
 }

@@ -45,7 +45,11 @@ fn what_is_approved_is_done_and_all_of_it_is_written_down() {
         .collect();
     let due = |kind, status: &str| (kind, Some("a".to_owned()), asked.id.clone().into(), status.into());
     assert_eq!(told, [due(EventType::ApprovalAsked, "open"), due(EventType::ApprovalDecided, "approved")]);
-    let all = rig.client().call::<List>(&ListParams { all: true, agent: Some("a".into()) }).expect("a list").approvals;
+    let all = rig
+        .client()
+        .call::<List>(&ListParams { all: true, agent: Some("a".into()), ..Default::default() })
+        .expect("a list")
+        .approvals;
     assert_eq!(
         (all[0].status, all[0].decided_by.as_deref(), &all[0].hash),
         (Status::Approved, Some("owner"), &asked.hash)

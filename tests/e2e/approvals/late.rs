@@ -86,3 +86,30 @@ fn ids_are_completed() {
     chorusctl(&rig.home, ["approvals", "deny", &id]).ok();
     turn.join().expect("the client").expect("a turn");
 }
+
+#[test]
+fn who_waits_hears_the_questions_of_every_turn_before_its_own() {
+    let rig = Rig::new();
+    rig.script(1);
+    let (_said, first) = streamed(&rig, "Which are there?", "k");
+    let asked = open(&mut rig.client(), 1).remove(0);
+    rig.script(1);
+    let (behind, second) = streamed(&rig, "And now?", "l");
+    assert!(matches!(behind.recv_timeout(DEADLINE), Ok(Said::Queued { before: 1, .. })));
+    let (waiting, third) = streamed(&rig, "And last?", "m");
+    assert!(matches!(waiting.recv_timeout(DEADLINE), Ok(Said::Queued { before: 2, .. })));
+    rig.server.anthropic().say(["Last."]);
+    assert_eq!(waiting.recv_timeout(DEADLINE), Ok(Said::Ask { approval: Box::new(asked.clone()) }));
+    approve(&mut rig.client(), &asked.id).expect("heard");
+    let decided = |id: &str| Said::Decided { id: id.into(), status: Status::Approved, by: Some("owner".into()) };
+    assert_eq!(waiting.recv_timeout(DEADLINE), Ok(decided(&asked.id)));
+    // The second turn has begun; the third still waits, and hears what is asked in it.
+    let next = open(&mut rig.client(), 1).remove(0);
+    assert_ne!((next.turn_id, &next.id), (asked.turn_id, &asked.id));
+    assert_eq!(waiting.recv_timeout(DEADLINE), Ok(Said::Ask { approval: Box::new(next.clone()) }));
+    approve(&mut rig.client(), &next.id).expect("heard");
+    assert_eq!(waiting.recv_timeout(DEADLINE), Ok(decided(&next.id)));
+    for sending in [first, second, third] {
+        sending.join().expect("a client").expect("a turn");
+    }
+}

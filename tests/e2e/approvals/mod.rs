@@ -5,6 +5,7 @@ mod always;
 mod answers;
 mod ends;
 mod late;
+mod pages;
 mod terminal;
 
 use std::path::Path;

@@ -123,3 +123,21 @@ fn an_empty_log_is_whole() {
     assert_eq!(found, VerifyResult { rows: 0, intact: true, broken_at: None, reason: None, head: None });
     assert_eq!(chorusctl(&home, ["audit", "verify"]).ok(), "0 rows, each fits the one before it\n");
 }
+
+#[test]
+fn a_newest_row_without_a_hash_denies_and_says_what_to_do() {
+    let rig = decided(2);
+    in_catalog(&rig.home.path, "UPDATE audit_log SET hash = x'00ff' WHERE id = 2");
+    rig.script(1);
+    rig.send_beside("a", "And now?").join().expect("the client").expect("the turn goes on");
+    let (is_error, said) = rig.results("a").pop().expect("a result");
+    assert!(is_error, "{said}");
+    for part in
+        ["cannot be written down", "row 2 of the audit log was changed: its hash has 2 bytes", "chorusctl audit verify"]
+    {
+        assert!(said.contains(part), "{said}");
+    }
+    let refused = chorusctl(&rig.home, ["settings", "set", "idle_timeout", "50m"]);
+    assert!(refused.failed_with_hint(1).contains("chorusctl doctor"), "{}", refused.stderr);
+    assert_eq!(verify(&rig).broken_at, Some(2));
+}

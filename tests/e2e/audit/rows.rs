@@ -91,3 +91,17 @@ fn the_command_line_shows_them_and_destroyed_agents_too() {
     let verified = chorusctl(&rig.home, ["audit", "verify"]).ok();
     assert!(verified.starts_with("4 rows, each fits the one before it; the newest is "), "{verified}");
 }
+
+#[test]
+fn a_name_stands_for_every_agent_that_had_it() {
+    let rig = some();
+    let mut client = rig.client();
+    client.call::<Destroy>(&DestroyParams { name: "b".into(), ..Default::default() }).expect("destroyed");
+    agent_of(&mut client, "b", "open");
+    rig.script(2);
+    rig.send_beside("b", "Which are there?").join().expect("the client").expect("a turn");
+    let params = AuditParams { agent: Some("b".into()), ..AuditParams::default() };
+    let rows = client.call::<Audit>(&params).expect("audit").rows;
+    assert_eq!(rows.iter().map(|row| row.id).collect::<Vec<_>>(), [4, 5, 6]);
+    assert_ne!(rows[0].agent_id, rows[1].agent_id);
+}

@@ -2,6 +2,7 @@
 //! machine has.
 
 mod at_once;
+mod dropped;
 mod ends;
 mod groups;
 mod limits;

@@ -1,6 +1,7 @@
 //! Where the machine gives no sandbox: nothing runs unless somebody said so, and `status` and `doctor` say why.
 
 use chorus_proto::methods::doctor::{Doctor, DoctorParams, Verdict};
+use chorus_proto::methods::permissions::{Check, CheckParams, Decision, Rule};
 use chorus_tests::ctl::chorusctl;
 
 use super::{Rig, WAYS};
@@ -31,4 +32,24 @@ fn the_level_is_shown() {
         let check = found.checks.iter().find(|check| check.name == "sandbox").expect("a check");
         assert!(check.verdict == Verdict::Ok && check.text.contains("made by"), "{check:?}");
     }
+}
+
+#[test]
+fn without_a_sandbox_a_check_says_that_the_command_is_asked_about() {
+    let rig = Rig::start("none", "any", &[]);
+    let check = |action: &str| {
+        let params = CheckParams { agent: Some("a".into()), action: action.into() };
+        rig.client().call::<Check>(&params).expect("a verdict")
+    };
+    for action in ["tool:bash:ls", "tool:git:commit"] {
+        let verdict = check(action);
+        assert_eq!(verdict.decision, Decision::Ask, "{action}");
+        assert!(
+            matches!(&verdict.rule, Rule::Shell { reason } if reason.contains("commands cannot be confined here")),
+            "{verdict:?}"
+        );
+    }
+    assert_eq!(check("tool:view:x").decision, Decision::Allow);
+    let said = chorusctl(&rig.home, ["permissions", "check", "a", "tool:bash:ls"]).ok();
+    assert!(said.starts_with("ask ") && said.contains("cannot be confined"), "{said}");
 }

@@ -10,6 +10,7 @@ use chorus_tests::{Daemon, Home};
 use jiff::SignedDuration;
 
 use super::{one, set};
+use crate::approvals::{audit, in_catalog};
 use crate::home;
 
 /// A daemon with a model, the agent `a` that says nothing itself, and `own` that does.
@@ -128,4 +129,24 @@ fn a_setting_goes_before_the_file_and_one_that_fits_no_more_is_left_out() {
     let setting = one(&mut daemon.client(), "defaults.permissions");
     assert_eq!((setting.value, setting.from), ("locked".into(), From::File));
     assert!(daemon.log().contains("a setting is left out"), "{}", daemon.log());
+}
+
+#[test]
+fn one_that_cannot_be_set_is_no_row_of_the_audit_log() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    set(&mut client, "idle_timeout", "45m");
+    in_catalog(
+        &home.path,
+        "CREATE TRIGGER no_more BEFORE UPDATE ON settings BEGIN SELECT RAISE(ABORT, 'no'); END;
+         CREATE TRIGGER none_less BEFORE DELETE ON settings BEGIN SELECT RAISE(ABORT, 'no'); END;",
+    );
+    for value in ["50m", ""] {
+        chorusctl(&home, ["settings", "set", "idle_timeout", value]).failed_with_hint(1);
+    }
+    let rows = audit(&mut client);
+    let told: Vec<_> = rows.iter().map(|row| (&*row.decision, row.new.as_deref())).collect();
+    assert_eq!(told, [("changed", Some("45m"))]);
+    assert_eq!(one(&mut client, "defaults.idle_timeout").value, "45m");
 }

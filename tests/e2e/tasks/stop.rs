@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use chorus_proto::methods::agent::{Destroy, DestroyParams};
+use chorus_proto::methods::context::{Clear, ClearParams};
 use chorus_proto::methods::tasks::{Stop, StopParams, TaskStatus};
-use chorus_proto::{Role, Trigger};
+use chorus_proto::{EventType, Role, Trigger};
 use chorus_tests::chat::Chat as _;
 use chorus_tests::model_server::Answer;
 use chorus_tests::process::is_running;
@@ -131,7 +132,7 @@ fn destroying_an_agent_in_mid_turn_ends_its_task_too() {
             client.call::<chorus_proto::methods::send::Send>(&params)
         })
     };
-    rig.wait_for(chorus_proto::EventType::ToolStarted, 2);
+    rig.wait_for(EventType::ToolStarted, 2);
     let begun = Instant::now();
     let done =
         client.call::<Destroy>(&DestroyParams { name: "a".into(), ..Default::default() }).expect("agent.destroy");
@@ -142,4 +143,56 @@ fn destroying_an_agent_in_mid_turn_ends_its_task_too() {
     rig.init("b");
     rig.say("Here.");
     assert_eq!(send(&mut client, "b", "Hello?").reply, "Here.");
+}
+
+#[test]
+fn who_had_nothing_to_save_is_saved_with_what_it_heard_at_the_stop() {
+    let rig = Rig::new();
+    let mut client = rig.client();
+    for name in ["idle", "saved"] {
+        rig.init(name);
+        rig.try_start(name, "sleep 300").expect("a task");
+    }
+    client.call::<Clear>(&ClearParams { agent: Some("idle".into()), save: false }).expect("context.clear");
+    client.save("saved", "all of it");
+    let Rig { home, daemon, server } = rig;
+    assert!(daemon.terminate().success());
+    let rig = Rig { daemon: Daemon::start(&home), home, server };
+    let mut client = rig.client();
+    for name in ["idle", "saved"] {
+        let (session, messages) = client.session(name, "latest");
+        assert_eq!(session.header.trigger, Trigger::Shutdown, "{name}");
+        assert!(messages.last().expect("a message").content.contains("was stopped after"), "{name}: {messages:?}");
+        assert_eq!(client.status_of(name).context.expect("live").unsaved, 0, "{name}");
+    }
+}
+
+#[test]
+fn a_stop_ends_the_turns_before_the_tasks() {
+    let rig = Rig::new();
+    rig.init("b");
+    let id = rig.try_start("b", "trap '' TERM; echo deaf; sleep 300 & wait; sleep 300").expect("a task");
+    let log = rig.task(&id).log_path;
+    wait_until("it to be deaf", DEADLINE, || std::fs::read(&log).is_ok_and(|log| !log.is_empty()).then_some(()));
+    rig.server.anthropic().answer(Answer::text(["Half a word"]).gate("never"));
+    let turns: Vec<_> = ["Talk.", "And then?"]
+        .into_iter()
+        .map(|text| {
+            let mut client = rig.client();
+            let (agent, text) = (Some("a".to_owned()), text.to_owned());
+            let params = chorus_proto::methods::send::SendParams { agent, text, ..Default::default() };
+            let turn = std::thread::spawn(move || client.call::<chorus_proto::methods::send::Send>(&params));
+            rig.server.reached("never");
+            turn
+        })
+        .collect();
+    let Rig { home, daemon, server } = rig;
+    assert!(daemon.terminate().success());
+    for turn in turns {
+        assert!(turn.join().expect("the client").is_err());
+    }
+    let rig = Rig { daemon: Daemon::start(&home), home, server };
+    let seq = |kind| rig.wait_for(kind, 1)[0].seq;
+    assert!(seq(EventType::TurnInterrupted) < seq(EventType::TaskFinished));
+    assert_eq!(rig.client().session("a", "latest").1[0].content, "Talk.");
 }

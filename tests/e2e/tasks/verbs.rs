@@ -3,6 +3,7 @@
 use std::io::Read as _;
 use std::process::{Child, Stdio};
 
+use chorus_tests::chat::Chat as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::process::{signal, wait};
 use chorus_tests::{DEADLINE, Running, wait_until};
@@ -10,6 +11,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::{GATE, Rig};
+use crate::approvals::in_catalog;
 
 #[test]
 fn tasks_are_listed_shown_and_stopped() {
@@ -118,4 +120,29 @@ fn ids_of_tasks_are_completed() {
     command.args(["--", "chorusctl", "tasks", "show", ""]);
     let said = chorus_tests::ctl::run(command, b"").ok();
     assert!(said.lines().any(|line| line == "t1"), "{said}");
+}
+
+#[test]
+fn of_many_a_person_is_shown_the_newest_and_a_program_all() {
+    let rig = Rig::new();
+    rig.ended(&rig.start("true"));
+    let agent = rig.client().status_of("a").id;
+    let agent = agent.simple();
+    let rows: Vec<String> = (1002..=1400)
+        .map(|n| {
+            format!(
+                "('t{n}', x'{agent}', 'a', 'echo {n}', 1, 1, '', 'completed', 0, NULL, {n}, {n}, 'logs/t{n}.log', 1)"
+            )
+        })
+        .collect();
+    in_catalog(&rig.home.path, &format!("INSERT INTO tasks VALUES {}", rows.join(", ")));
+    let runs = rig.start(GATE);
+    let listed = chorusctl(&rig.home, ["tasks"]);
+    let ids: Vec<&str> = listed.stdout.lines().skip(1).filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!((ids.len(), ids[0], ids[1], ids[2], ids[20]), (21, &*runs, "t1", "t1400", "t1382"), "{listed:?}");
+    assert!(listed.stderr.contains("there are older tasks: chorusctl tasks list --limit 200"), "{}", listed.stderr);
+    let more = chorusctl(&rig.home, ["tasks", "list", "--limit", "200"]);
+    assert_eq!((more.stdout.lines().count(), more.stderr.as_str()), (201, ""));
+    let json: Value = chorusctl(&rig.home, ["--json", "tasks"]).json();
+    assert_eq!((json["tasks"].as_array().map(Vec::len), &json["next"]), (Some(401), &Value::Null));
 }

@@ -9,7 +9,7 @@ struct Rule {
 }
 
 /// A front door translates; ops act; the store keeps; the core of an agent is pure.
-const RULES: [Rule; 30] = [
+const RULES: [Rule; 31] = [
     Rule { path: "proto/src/", never: &["chorusd", "chorusctl", "rusqlite", "clap"] },
     Rule { path: "chorusctl/src/", never: &["chorusd", "tokio", "tokio_util", "rusqlite"] },
     Rule { path: "chorusd/src/agent/event", never: IMPURE },
@@ -18,6 +18,7 @@ const RULES: [Rule; 30] = [
     Rule { path: "chorusd/src/agent/turn", never: IMPURE },
     Rule { path: "chorusd/src/agent/allowance", never: IMPURE },
     Rule { path: "chorusd/src/agent/tool_calls", never: IMPURE },
+    Rule { path: "chorusd/src/agent/pairs", never: IMPURE },
     Rule { path: "chorusd/src/agent/cut_off", never: IMPURE },
     Rule { path: "chorusd/src/agent/queue", never: IMPURE },
     Rule { path: "chorusd/src/agent/exclusive", never: IMPURE },

@@ -6,6 +6,7 @@ mod cancel;
 mod compaction;
 mod crash;
 mod errors;
+mod full_disk;
 mod idle;
 mod images;
 mod keys;

@@ -1,11 +1,12 @@
 //! `chorusctl approvals list`.
 
-use chorus_proto::methods::approvals::{List, ListParams};
+use chorus_proto::methods::approvals::{Approval, List, ListParams};
 
 use super::shown;
 use crate::app::App;
 use crate::error::Failure;
 use crate::reply;
+use crate::ui::Style;
 use crate::ui::out::Format;
 
 /// Show what waits for an answer; the same as no command
@@ -25,25 +26,30 @@ pub struct Args {
 /// Why they cannot be shown.
 pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     // As in `status`, the agent of the current directory narrows nothing down.
-    let params = ListParams { agent: app.global.agent.clone(), all: args.all };
-    if app.out.format() == Format::Jsonl {
-        let raw = app.call_raw::<List>(&params)?;
-        return reply::lines(&mut app.out, &raw, "approvals");
+    let first = ListParams { agent: app.global.agent.clone(), all: args.all, ..ListParams::default() };
+    if app.out.format() != Format::Text {
+        let following = |offset| ListParams { offset: Some(offset), ..first.clone() };
+        return reply::whole::<List, _>(app, "approvals", &first, following);
     }
-    app.answer::<List>(&params, |app, found| {
-        if found.approvals.is_empty() {
-            app.notes.line("nothing waits for an answer");
-        }
-        let width = app.out.width();
-        for (at, approval) in found.approvals.iter().enumerate() {
-            if at > 0 {
+    let (mut some, mut next) = (false, Some(0));
+    while let Some(offset) = next {
+        let page = app.call::<List>(&ListParams { offset: Some(offset), ..first.clone() })?;
+        for approval in &page.approvals {
+            if std::mem::replace(&mut some, true) {
                 app.out.text("\n")?;
             }
-            let clock = app.out.clock();
-            let (head, rest) = shown::lines(approval, width, clock);
-            writeln!(app.out, "{}", app.out.paint(crate::ui::Style::Strong, &head))?;
-            rest.iter().try_for_each(|line| writeln!(app.out, "{line}"))?;
+            text(approval, app)?;
         }
-        Ok(())
-    })
+        next = page.next;
+    }
+    if !some {
+        app.notes.line("nothing waits for an answer");
+    }
+    Ok(())
+}
+
+fn text(approval: &Approval, app: &mut App) -> Result<(), Failure> {
+    let (head, rest) = shown::lines(approval, app.out.width(), app.out.clock());
+    writeln!(app.out, "{}", app.out.paint(Style::Strong, &head))?;
+    rest.iter().try_for_each(|line| writeln!(app.out, "{line}"))
 }

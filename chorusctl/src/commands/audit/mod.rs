@@ -13,7 +13,7 @@ pub mod verify;
 /// Show what was decided about what agents do
 ///
 /// Every action with its decision, the rule or the person behind it, and every change of an agent by itself; the newest last. With
-/// --agent only those of that agent, destroyed ones too.
+/// --agent only those of the agents that have or had that name, destroyed ones too.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Args {

@@ -95,7 +95,7 @@ fn tell(app: &mut App, shown: &ShowResult, person: bool) {
 
 /// A turn that was begun elsewhere may wait for an answer, and with it all that is said here.
 fn tell_asked(app: &mut App, agent: &str) {
-    let params = ListParams { agent: Some(agent.to_owned()), all: false };
+    let params = ListParams { agent: Some(agent.to_owned()), ..ListParams::default() };
     // What cannot be told here is no reason not to talk.
     let open = app.call::<List>(&params).map_or(0, |found| found.approvals.len());
     if open > 0 {

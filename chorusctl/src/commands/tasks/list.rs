@@ -7,15 +7,16 @@ use super::{state, style};
 use crate::app::App;
 use crate::error::Failure;
 use crate::ui::out::Format;
-use crate::ui::words::count;
 use crate::ui::{Cell, Column, Style, Table, safe, time};
 
 /// Tasks that have ended are listed up to here, unless more are asked for.
 const ENDED: usize = 20;
+/// How many a hint asks for, where there are others.
+const MORE: usize = 200;
 
 /// List the tasks of an agent; the same as no command
 ///
-/// Those that run come first, then those that have ended, the newest first.
+/// Those that run come first, then those that have ended, the newest first: 20 of them, unless --limit or JSON asks for more.
 #[derive(Debug, Default, PartialEq, Eq, clap::Args)]
 #[group(skip)]
 pub struct Args {
@@ -40,11 +41,18 @@ pub fn run(args: &Args, app: &mut App) -> Result<(), Failure> {
     }
 }
 
-/// Every page, as far as a limit goes.
+/// Every page, as far as a limit goes; for a person only those that have something to show.
 fn all(args: &Args, app: &mut App) -> Result<ListResult, Failure> {
+    let brief = app.out.format() == Format::Text && args.limit.is_none();
     let mut whole = ListResult { tasks: Vec::new(), next: Some(0) };
     while let Some(offset) = whole.next {
-        let left = args.limit.map(|limit| limit.saturating_sub(whole.tasks.len() as u64));
+        let listed = whole.tasks.len() as u64;
+        let left = match args.limit {
+            Some(limit) => Some(limit.saturating_sub(listed)),
+            // One more tells that there are others.
+            None if brief => Some((running(&whole.tasks) + ENDED + 1).saturating_sub(whole.tasks.len()) as u64),
+            None => None,
+        };
         if left == Some(0) {
             break;
         }
@@ -57,6 +65,11 @@ fn all(args: &Args, app: &mut App) -> Result<ListResult, Failure> {
     Ok(whole)
 }
 
+/// How many run; they come first.
+fn running(tasks: &[Task]) -> usize {
+    tasks.iter().take_while(|task| task.status == TaskStatus::Running).count()
+}
+
 fn json_line(app: &mut App, value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::value::to_raw_value(value).map_err(chorus_proto::CallError::from)?;
     app.out.json_line(&text)
@@ -67,8 +80,7 @@ fn text(tasks: &[Task], args: &Args, app: &mut App) -> Result<(), Failure> {
         app.notes.line("no tasks; an agent starts one with `bash` in the background");
         return Ok(());
     }
-    let running = tasks.iter().take_while(|task| task.status == TaskStatus::Running).count();
-    let shown = if args.limit.is_some() { tasks.len() } else { tasks.len().min(running + ENDED) };
+    let shown = if args.limit.is_some() { tasks.len() } else { tasks.len().min(running(tasks) + ENDED) };
     let mut table = Table::new([
         Column::new("ID"),
         Column::new("AGENT"),
@@ -84,8 +96,7 @@ fn text(tasks: &[Task], args: &Args, app: &mut App) -> Result<(), Failure> {
     table.write(&mut app.out)?;
     if shown < tasks.len() {
         app.out.flush()?;
-        let left = count((tasks.len() - shown) as u64, "older task");
-        app.notes.line(&format!("{left}: chorusctl tasks list --limit {}", tasks.len()));
+        app.notes.line(&format!("there are older tasks: chorusctl tasks list --limit {MORE}"));
     }
     Ok(())
 }

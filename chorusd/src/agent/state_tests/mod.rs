@@ -419,4 +419,8 @@ fn a_cut_never_parts_a_call_from_its_result() {
     ];
     let cuts: Vec<usize> = (0..=6).map(|at| whole_calls(&messages, at)).collect();
     assert_eq!(cuts, [0, 1, 1, 1, 4, 5, 5]);
+    let twice =
+        [stored(Role::User, "q"), Stored::parse(call.replace("c2", "c1").into()).unwrap(), result("c1"), result("c1")];
+    let cuts: Vec<usize> = (0..=4).map(|at| whole_calls(&twice, at)).collect();
+    assert_eq!(cuts, [0, 1, 1, 1, 4], "one result answers one call");
 }

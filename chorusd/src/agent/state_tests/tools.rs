@@ -4,6 +4,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use chorus_proto::ErrorKind;
+use chorus_proto::methods::send::Said;
 
 use super::turns::{MOMENT, T1, closed, ended, failed, kept, names, said_in};
 use super::{Bench, Facts};
@@ -17,8 +18,8 @@ impl Bench {
     fn calls(&mut self, step: u32, ids: &[&str], is_error: bool) -> Vec<Effect> {
         self.handle(said_in(T1, step, "look", ids));
         self.handle(kept());
-        for id in ids {
-            self.handle(ended(step, id, is_error, None));
+        for call in ids.iter().copied().enumerate() {
+            self.handle(ended(step, call, is_error, None));
         }
         ids.iter().map(|_| self.handle(kept())).last().unwrap()
     }
@@ -33,8 +34,8 @@ fn fifty_calls_are_carried_out_and_the_others_answered() {
     let run = names(&bench.handle(kept()));
     let count = |name| run.iter().filter(|known| **known == name).count();
     assert_eq!((count("tool"), count("no tool")), (50, 150));
-    for id in &ids {
-        bench.handle(ended(1, id, id.parse::<u32>().unwrap() >= MAX_CALLS, None));
+    for call in ids.iter().copied().enumerate() {
+        bench.handle(ended(1, call, call.0 >= MAX_CALLS as usize, None));
     }
     let effects: Vec<Effect> = ids.iter().flat_map(|_| bench.handle(kept())).collect();
     let words: Vec<_> = effects
@@ -55,7 +56,7 @@ fn a_model_that_calls_after_the_last_word_ends_its_turn_with_legal_pairs() {
     assert_eq!(names(&bench.calls(MAX_CALLS, &["a"], false)), ["last call"]);
     bench.handle(said_in(T1, MAX_CALLS + 1, "look again", &["b"]));
     assert_eq!(names(&bench.handle(kept())), ["no tool"]);
-    bench.handle(ended(MAX_CALLS + 1, "b", true, None));
+    bench.handle(ended(MAX_CALLS + 1, (0, "b"), true, None));
     assert_eq!(names(&bench.handle(kept())), ["close"]);
     let failure = failed(&bench.handle(closed(T1)));
     assert!(failure.kind == ErrorKind::Interrupted && failure.message.contains("50 calls"), "{failure:?}");
@@ -89,12 +90,35 @@ fn a_tool_that_cannot_go_on_ends_the_turn_when_all_calls_have_results() {
     let mut bench = Bench::asking();
     bench.handle(said_in(T1, 1, "look", &["a", "b"]));
     bench.handle(kept());
-    bench.handle(ended(1, "a", true, Some(Failure::disk_full())));
+    bench.handle(ended(1, (0, "a"), true, Some(Failure::disk_full())));
     assert_eq!(names(&bench.handle(kept())), [""; 0], "the other has no result yet");
-    bench.handle(ended(1, "b", true, None));
+    bench.handle(ended(1, (1, "b"), true, None));
     assert_eq!(names(&bench.handle(kept())), ["close"]);
     assert_eq!(failed(&bench.handle(closed(T1))).kind, ErrorKind::DiskFull);
     assert_eq!(bench.texts(), ["go", "look", "a", "b"]);
+}
+
+#[test]
+fn results_of_calls_with_one_id_stand_in_the_order_of_the_calls() {
+    let mut bench = Bench::asking();
+    bench.handle(said_in(T1, 1, "look", &["same", "other", "same", "same"]));
+    bench.handle(kept());
+    for (call, appends) in [((2, "third"), 0), ((1, "second"), 1), ((0, "first"), 2), ((3, "fourth"), 1)] {
+        assert_eq!(names(&bench.handle(ended(1, call, false, None))), vec!["append"; appends], "{call:?}");
+        assert!(bench.handle(ended(1, call, false, None)).is_empty(), "it comes once");
+    }
+    let effects: Vec<Effect> = (0..4).flat_map(|_| bench.handle(kept())).collect();
+    assert_eq!(names(&effects), ["call"]);
+    assert_eq!(bench.texts(), ["go", "look", "second", "first", "third", "fourth"]);
+}
+
+#[test]
+fn that_the_model_is_to_answer_is_said_once() {
+    let mut bench = Bench::asking();
+    let notes =
+        |effects: &[Effect]| effects.iter().filter(|effect| matches!(effect, Effect::SayAll(Said::Note(_)))).count();
+    assert_eq!(notes(&bench.calls(1, &["1", "2", "3", "4", "5"], true)), 1);
+    assert_eq!(notes(&bench.calls(2, &["again"], true)), 0, "why the turn ends says it");
 }
 
 #[test]

@@ -54,14 +54,18 @@ fn result(id: &str) -> Event {
 }
 
 fn result_in(step: u32, id: &str) -> Event {
-    ended(step, id, false, None)
+    // Calls of these tests are named in their order.
+    let at = usize::from(id.as_bytes()[0] - b'a');
+    ended(step, (at, id), false, None)
 }
 
-pub(super) fn ended(step: u32, id: &str, is_error: bool, stop: Option<Failure>) -> Event {
+/// The call at a place has ended; what it said is its `id`.
+pub(super) fn ended(step: u32, (at, id): (usize, &str), is_error: bool, stop: Option<Failure>) -> Event {
     let message = NewMessage { tool_call_id: Some(id.into()), ..NewMessage::text(Role::ToolResult, id) };
     let message = message.complete(|| id.to_owned(), Timestamp::UNIX_EPOCH);
     let result = Stored::new(&message).unwrap();
-    Event::ToolEnded(Box::new(ToolEnded { of: (T1, step), moment: MOMENT, call: id.into(), result, is_error, stop }))
+    let of = (T1, step);
+    Event::ToolEnded(Box::new(ToolEnded { of, moment: MOMENT, at, result, is_error, skipped: false, stop }))
 }
 
 pub(super) fn kept() -> Event {
@@ -398,11 +402,23 @@ fn counts_that_no_provider_can_mean_are_added_all_the_same() {
         bench.handle(Event::Called { of: (T1, step), moment: MOMENT, result: Box::new(Ok(answer)) });
         bench.handle(kept());
         let result = stored(Role::ToolResult, "result");
-        let (call, of) = ("a".into(), (T1, step));
-        let ended = ToolEnded { of, moment: MOMENT, call, result, is_error: false, stop: None };
+        let of = (T1, step);
+        let ended = ToolEnded { of, moment: MOMENT, at: 0, result, is_error: false, skipped: false, stop: None };
         bench.handle(Event::ToolEnded(Box::new(ended)));
         bench.handle(kept());
     }
     bench.handle(said_in(T1, 3, "done", &[]));
     assert_eq!(names(&bench.handle(kept())), ["ok"]);
+}
+
+#[test]
+fn a_stop_ends_the_turn_that_runs_and_those_that_wait_and_leaves_the_context() {
+    let mut bench = Bench::asking();
+    bench.send(T2, None);
+    assert_eq!(names(&bench.ask(Verb::EndTurns)), ["stop", "error", "ok"]);
+    assert_eq!(names(&bench.handle(cut(Some("half")))), ["last"]);
+    let told = failed(&bench.handle(kept()));
+    assert!(told.message.contains("the daemon was stopped"), "{told:?}");
+    assert_eq!(names(&bench.ask(Verb::EndTurns)), ["ok"]);
+    assert_eq!(bench.texts(), ["go", "half"]);
 }

@@ -1,18 +1,28 @@
 //! `approvals.list`.
 
-use chorus_proto::methods::approvals::{ListParams, ListResult};
+use chorus_proto::methods::approvals::{Approval, ListParams, ListResult};
 
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::ops::{Ops, select};
 
 /// Decided ones that are told, too.
 const DECIDED: u32 = 100;
 
+/// Most approvals a page, and how many unless said otherwise.
+const PAGE: u64 = 200;
+
+/// Bytes of approvals in a page; one more than fits is begun with.
+const BYTES: usize = 2 << 20;
+
 /// What waits for an answer; with `all` also what was decided of late.
 ///
 /// # Errors
-/// `agent_not_found`, or a database that cannot be read.
+/// `invalid_params`, `agent_not_found`, or a database that cannot be read.
 pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
+    let limit = params.limit.unwrap_or(PAGE);
+    if limit == 0 {
+        return Err(Failure::invalid("`limit` is 1 or more").hint("more approvals follow with `offset`"));
+    }
     let agent = match &params.agent {
         Some(name) => Some(select::agent(ops, Some(name)).await?.facts.id),
         None => None,
@@ -23,5 +33,51 @@ pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
     let open = ops.registry.world.approvals.open(agent);
     approvals.retain(|decided| open.iter().all(|open| open.id != decided.id));
     approvals.extend(open);
-    Ok(ListResult { approvals })
+    Ok(page(approvals, params.offset.unwrap_or(0), limit.min(PAGE), BYTES.min(ops.config.max_frame / 8)))
+}
+
+/// As many from `offset` on as one answer holds.
+fn page(approvals: Vec<Approval>, offset: u64, limit: u64, most: usize) -> ListResult {
+    let all = approvals.len() as u64;
+    let mut bytes = 0;
+    let fits = |approval: &Approval| {
+        let first = bytes == 0;
+        bytes += size(approval);
+        first || bytes <= most
+    };
+    let from = approvals.into_iter().skip(usize::try_from(offset).unwrap_or(usize::MAX));
+    let approvals: Vec<Approval> = from.take(usize::try_from(limit).unwrap_or(usize::MAX)).take_while(fits).collect();
+    let next = offset.saturating_add(approvals.len() as u64);
+    ListResult { approvals, next: (next < all).then_some(next) }
+}
+
+/// Bytes of one, about.
+fn size(approval: &Approval) -> usize {
+    let details: usize = approval.details.iter().map(|detail| detail.name.len() + detail.text.len()).sum();
+    let parts: usize = approval.parts.iter().map(|part| part.action.len() + 128).sum();
+    512 + approval.action.len() + details + parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::approvals::sample;
+
+    #[test]
+    fn pages_have_every_approval_once_however_long_it_is() {
+        let long = |id: u32| Approval { action: "x".repeat(3000), ..sample::approval(&id.to_string()) };
+        for (limit, most, sizes) in
+            [(200, 1 << 20, vec![7]), (3, 1 << 20, vec![3, 3, 1]), (200, 8000, vec![2, 2, 2, 1]), (5, 10, vec![1; 7])]
+        {
+            let (mut ids, mut pages, mut next) = (Vec::new(), Vec::new(), Some(0));
+            while let Some(offset) = next {
+                let found = page((0..7).map(long).collect(), offset, limit, most);
+                pages.push(found.approvals.len());
+                ids.extend(found.approvals.into_iter().map(|approval| approval.id));
+                next = found.next;
+            }
+            assert_eq!((pages, ids.join("")), (sizes, "0123456".to_owned()));
+        }
+        assert_eq!(page(vec![long(0)], 9, 5, 10), ListResult { approvals: Vec::new(), next: None });
+    }
 }

@@ -27,13 +27,12 @@ pub async fn audit(ops: &Ops, params: AuditParams) -> Result<AuditResult> {
     Ok(AuditResult { rows, next })
 }
 
-/// The agents of that name that there are, or that were destroyed.
+/// Every agent that has that name, or had it when something was written down.
 async fn named(ops: &Ops, name: &str) -> Result<Vec<uuid::Uuid>> {
-    if let Some(entry) = ops.directory.by_name(name) {
-        return Ok(vec![entry.facts.id]);
-    }
-    let before = ops.store.catalog.audited(name.to_owned()).await?;
-    if before.is_empty() { Err(select::unknown_agent(ops, name)) } else { Ok(before) }
+    let mut ids = ops.store.catalog.audited(name.to_owned()).await?;
+    let now = ops.directory.by_name(name).map(|entry| entry.facts.id);
+    ids.extend(now.filter(|id| !ids.contains(id)));
+    if ids.is_empty() { Err(select::unknown_agent(ops, name)) } else { Ok(ids) }
 }
 
 fn shown(entry: AuditEntry) -> AuditRow {

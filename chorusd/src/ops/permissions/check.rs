@@ -5,8 +5,9 @@ use chorus_proto::methods::permissions::{CheckParams, Verdict};
 use super::usable;
 use crate::failure::{Failure, Result};
 use crate::ops::{Ops, blocking, select};
+use crate::tools::unconfined;
 
-/// What the agent's profile says of an action.
+/// What the agent's profile says of an action, and what is said of it where commands cannot be confined.
 ///
 /// # Errors
 /// `agent_not_found`, `invalid_config`, and `invalid_params` for what is no action.
@@ -24,5 +25,8 @@ pub async fn check(ops: &Ops, params: CheckParams) -> Result<Verdict> {
     let agent = select::agent(ops, params.agent.as_deref()).await?;
     let profile = usable(&agent.facts)?.clone();
     // A long command takes a while to take apart.
-    blocking(move || Ok(profile.judge(&params.action))).await
+    let action = params.action;
+    let (mut verdict, action) = blocking(move || Ok((profile.judge(&action), action))).await?;
+    unconfined::heed(&mut verdict, &action, &ops.registry.world.sandbox).await;
+    Ok(verdict)
 }

@@ -32,9 +32,8 @@ pub async fn set(ops: &Ops, params: SetParams) -> Result<SetResult> {
     }
     let _one_at_a_time = ops.agents_lock.lock().await;
     let old = ops.store.catalog.setting(name).await?;
-    // A change that cannot be written down is not made.
-    ops.store.catalog.audit(audit(ops, name, old.clone(), value.clone())).await?;
-    ops.store.catalog.set_setting(name, value.clone()).await?;
+    // A change that cannot be written down is not made, and one that cannot be made is not written down.
+    ops.store.catalog.change_setting(name, audit(ops, name, old.clone(), value.clone())).await?;
     ops.in_force.reload(&ops.store, &ops.config).await?;
     take_over(ops).await?;
     tracing::info!(setting = name, old, new = value, "setting changed");

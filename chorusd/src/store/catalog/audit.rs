@@ -1,5 +1,6 @@
 //! What agents were allowed, refused and changed: one row a decision, each with the hash of the one before it.
 
+use chorus_proto::ErrorKind;
 use jiff::Timestamp;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
@@ -7,7 +8,7 @@ use uuid::Uuid;
 
 use super::Catalog;
 use super::audit_chain::{self, AuditHead, Walk};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::store::journal::{from_nanos, to_nanos};
 
 /// A decision on its way into the log.
@@ -176,11 +177,23 @@ pub(in crate::store) fn insert(conn: &Connection, entry: &AuditEntry) -> Result<
 }
 
 pub(in crate::store) fn newest(conn: &Connection) -> Result<Option<AuditHead>> {
-    let head = |row: &Row<'_>| Ok(AuditHead { id: row.get(0)?, hash: row.get(1)? });
-    Ok(conn
+    let head = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?));
+    let newest = conn
         .prepare_cached("SELECT id, hash FROM audit_log ORDER BY id DESC LIMIT 1")?
         .query_row([], head)
-        .optional()?)
+        .optional()?;
+    let Some((id, hash)) = newest else { return Ok(None) };
+    let hash = hash.try_into().map_err(|hash: Vec<u8>| no_hash(id, hash.len()))?;
+    Ok(Some(AuditHead { id, hash }))
+}
+
+/// Nothing can be chained to a row that has no hash.
+fn no_hash(id: i64, length: usize) -> Failure {
+    let what = format!("row {id} of the audit log was changed: its hash has {length} bytes, not 32");
+    Failure::new(ErrorKind::StorageFailed, what).hint(
+        "`chorusctl audit verify` and `chorusctl doctor` say what does not fit; until a copy of db/chorus.db from before is put back, \
+         nothing can be written down, and what cannot be is denied",
+    )
 }
 
 /// Rows after a number, as long as `take` takes them; false: it took them all.

@@ -1,8 +1,9 @@
 //! Small things that are remembered by name.
 
-use rusqlite::{OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::Catalog;
+use super::audit::{self, Audit};
 use crate::failure::Result;
 
 impl Catalog {
@@ -27,17 +28,33 @@ impl Catalog {
         key: &'static str,
         value: Option<String>,
     ) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| {
-            match value {
-                Some(value) => conn
-                    .prepare_cached(
-                        "INSERT INTO settings (key, value) VALUES (?1, ?2)
-                         ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-                    )?
-                    .execute(params![key, value])?,
-                None => conn.prepare_cached("DELETE FROM settings WHERE key = ?1")?.execute([key])?,
-            };
-            Ok(())
-        })
+        self.writer.submit(move |conn| put(conn, key, value.as_deref()))
     }
+
+    /// Sets `key` to the `new` value of `row`, or removes it, together with the row of the audit log that says so: both are, or
+    /// neither.
+    pub fn change_setting(&self, key: &'static str, row: Audit) -> impl Future<Output = Result<()>> + Send + use<> {
+        let value = row.new.clone();
+        let row = self.clean(row);
+        let hear = self.hear_audit.clone();
+        let change = move |conn: &Connection| {
+            put(conn, key, value.as_deref())?;
+            audit::append(conn, &row)
+        };
+        let done = self.writer.submit_telling(change, move |head| hear.tell(*head));
+        async move { done.await.map(drop) }
+    }
+}
+
+fn put(conn: &Connection, key: &str, value: Option<&str>) -> Result<()> {
+    match value {
+        Some(value) => conn
+            .prepare_cached(
+                "INSERT INTO settings (key, value) VALUES (?1, ?2)
+                 ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+            )?
+            .execute(params![key, value])?,
+        None => conn.prepare_cached("DELETE FROM settings WHERE key = ?1")?.execute([key])?,
+    };
+    Ok(())
 }

@@ -17,8 +17,8 @@ pub struct SelfEditPermissions;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// The name of a profile, such as `standard` or `locked`, or a profile: an object with `deny`, `ask`, `allow`, `default`, `bash`,
-    /// `network` and `examples`.
+    /// The name of a profile, such as `standard` or `locked`, or a profile: an object with `deny`, `ask`, `allow`, `always`, `default`,
+    /// `bash`, `network` and `examples`.
     profile: Wanted,
 }
 

@@ -53,6 +53,18 @@ fn without_a_free_descriptor_a_command_is_not_run_and_says_so() {
 }
 
 #[test]
+fn without_a_free_descriptor_git_is_not_run_and_says_so() {
+    let told = without_descriptors("git_log", &json!({}), true);
+    assert!(told.contains("too many files are open") || told.contains("Too many open files"), "{told}");
+}
+
+#[test]
+fn without_a_free_descriptor_no_task_is_started() {
+    let told = without_descriptors("bash", &json!({"command": "true", "background": true}), true);
+    assert!(told.starts_with("it was not started: ") && told.contains("Too many open files"), "{told}");
+}
+
+#[test]
 fn without_a_free_descriptor_nothing_is_learnt_about_the_sandbox() {
     let told = without_descriptors("bash", &json!({"command": "touch ran"}), false);
     assert!(told.contains("was not approved"), "what is not known to be confined is asked about: {told}");

@@ -6,7 +6,7 @@ use chorus_tests::model_server::Answer;
 use serde_json::{Value, json};
 
 use super::super::{MODELS, Rig, assert_legal, send};
-use super::results;
+use super::{configure, results};
 
 /// Whether a request says that no tool may be called; all are shown in any case.
 fn no_calls(body: &Value) -> bool {
@@ -61,5 +61,43 @@ fn after_five_failures_in_a_row_the_model_says_what_is_wrong() {
         assert!(requests[5].text.contains("5 calls of tools in a row have failed"));
         let errors = rig.wait_for(EventType::ToolFinished, 5);
         assert_eq!(errors[4].data["error"], "there is no no-4");
+    }
+}
+
+#[test]
+fn of_one_answer_no_more_than_five_calls_fail_in_a_row() {
+    // In their order, and beside each other.
+    for (tool, good, bad) in [
+        ("view", json!({"path": "there"}), json!({"path": "no"})),
+        ("bash", json!({"command": "true"}), json!({"command": "echo x >> ran; exit 3"})),
+    ] {
+        for (goes_well, failed) in [(None, 5), (Some(3), 8)] {
+            let rig = Rig::new();
+            let mut client = rig.client();
+            configure(&mut client, "permissions", "open");
+            let workspace = rig.home.agent("a").join("workspace");
+            std::fs::write(workspace.join("there"), "x").expect("a file");
+            let params = |n| if goes_well == Some(n) { &good } else { &bad };
+            rig.answer((0..50).fold(Answer::empty(), |answer, n| answer.call(&format!("c{n}"), tool, params(n))));
+            rig.say("I cannot.");
+            assert_eq!(send(&mut client, "Do it all.").expect("the turn goes on").reply, "I cannot.");
+            let told = results(&mut client);
+            let skipped = "it was not carried out: 5 calls in a row before it have failed; answer now";
+            let ran: Vec<_> = told.iter().filter(|result| result.content != skipped).collect();
+            assert_eq!(told.len(), 50);
+            // Beside each other the one that goes well may end before those ahead of it.
+            let well = usize::from(goes_well.is_some());
+            let fits = |count: usize| if tool == "view" { count == failed } else { (5..=failed + 1).contains(&count) };
+            assert!(fits(ran.len() - well), "{tool}: {} ran", ran.len());
+            assert!(told.iter().filter(|result| result.content == skipped).all(|result| result.is_error));
+            if tool == "bash" {
+                let lines = std::fs::read_to_string(workspace.join("ran")).expect("what ran").lines().count();
+                assert_eq!(lines, ran.len() - well);
+            }
+            let requests = rig.server.requests();
+            assert_eq!(requests.iter().map(|request| no_calls(&request.body)).collect::<Vec<_>>(), [false, true]);
+            assert!(requests[1].text.contains("5 calls of tools in a row have failed"));
+            assert_legal(&client.shown("a"));
+        }
     }
 }

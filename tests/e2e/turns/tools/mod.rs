@@ -6,6 +6,7 @@ mod faults;
 mod files;
 mod limits;
 mod order;
+mod same_ids;
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::{Client, Message, Role};

@@ -1,0 +1,105 @@
+//! Calls of one answer that a provider gave one id: each has its own result, in the record, in the window and after a crash.
+
+use chorus_proto::{Client, EventType};
+use chorus_tests::chat::Chat as _;
+use chorus_tests::model_server::Answer;
+use chorus_tests::{DEADLINE, wait_until};
+use serde_json::{Value, json};
+
+use super::super::{MODELS, Rig, assert_legal, send};
+use super::{configure, results};
+use crate::events::events;
+
+/// Calls with these ids and commands.
+fn bash(calls: &[(&str, &str)]) -> Answer {
+    calls.iter().fold(Answer::empty(), |answer, (id, command)| answer.call(id, "bash", &json!({"command": command})))
+}
+
+/// Ids of the calls in a request, and of the results with what they say.
+fn pairs(body: &Value) -> (Vec<String>, Vec<(String, String)>) {
+    let text = |value: &Value| value.as_str().expect("an id").to_owned();
+    let (mut calls, mut results) = (Vec::new(), Vec::new());
+    for message in body["messages"].as_array().expect("messages") {
+        for call in message["tool_calls"].as_array().into_iter().flatten() {
+            calls.push(text(&call["id"]));
+        }
+        if message["role"] == "tool" {
+            results.push((text(&message["tool_call_id"]), message["content"].to_string()));
+        }
+        for block in message["content"].as_array().into_iter().flatten() {
+            match block["type"].as_str() {
+                Some("tool_use") => calls.push(text(&block["id"])),
+                Some("tool_result") => results.push((text(&block["tool_use_id"]), block["content"].to_string())),
+                _ => {}
+            }
+        }
+    }
+    (calls, results)
+}
+
+/// What was told of calls: `started same`, `finished same`.
+fn told(client: &mut Client) -> Vec<String> {
+    let word = |kind| match kind {
+        EventType::ToolStarted => Some("started"),
+        EventType::ToolFinished => Some("finished"),
+        _ => None,
+    };
+    let one = |event: chorus_proto::Event| Some(format!("{} {}", word(event.kind)?, event.data["id"].as_str()?));
+    events(client, 0).into_iter().filter_map(one).collect()
+}
+
+#[test]
+fn each_has_its_own_result_whichever_ends_first() {
+    for model in MODELS {
+        let rig = Rig::on(model);
+        let mut client = rig.client();
+        configure(&mut client, "permissions", "open");
+        let waits = "until test -e x; do sleep 0.01; done; echo first";
+        rig.answer(bash(&[("same", waits), ("same", "echo second; touch x"), ("other", "echo third")]));
+        rig.say("Done.");
+        send(&mut client, "Go.").expect("a turn");
+        let fits = |pairs: &[(String, String)]| {
+            let said = |wanted: &str| pairs.iter().find(|(id, _)| id == wanted).expect("a result").1.clone();
+            for (id, word) in [("same", "first"), ("same-2", "second"), ("other", "third")] {
+                assert!(said(id).contains(word), "{id}: {pairs:?}");
+            }
+            assert_eq!(pairs.len(), 3);
+        };
+        let kept = results(&mut client).into_iter();
+        fits(&kept.filter_map(|result| Some((result.tool_call_id?, result.content))).collect::<Vec<_>>());
+        assert_legal(&client.shown("a"));
+        rig.wait_for(EventType::ToolFinished, 3);
+        let mut told = told(&mut client);
+        told.sort_unstable();
+        let each = |word: &str| ["other", "same", "same-2"].map(|id| format!("{word} {id}"));
+        assert_eq!(told, [each("finished"), each("started")].concat());
+        let (calls, results) = pairs(&rig.server.requests()[1].body);
+        assert_eq!(calls, ["same", "same-2", "other"]);
+        fits(&results);
+    }
+}
+
+#[test]
+fn after_a_crash_only_the_one_that_ran_is_unknown() {
+    for model in MODELS {
+        let rig = Rig::on(model);
+        configure(&mut rig.client(), "permissions", "open");
+        rig.answer(bash(&[("same", "echo first"), ("same", "exec sleep 8641")]));
+        let turn = rig.send_beside("Go.");
+        wait_until("the first result", DEADLINE, || (results(&mut rig.client()).len() == 1).then_some(()));
+        rig.wait_for(EventType::ToolStarted, 2);
+        let rig = rig.crash();
+        assert!(turn.join().expect("the client").is_err());
+        rig.wait_for(EventType::TurnInterrupted, 1);
+        let mut client = rig.client();
+        let kept = results(&mut client);
+        let said: Vec<_> = kept.iter().filter_map(|result| result.content.lines().next()).collect();
+        assert_eq!(said, ["first", "interrupted, outcome unknown"]);
+        assert_legal(&client.shown("a"));
+        rig.say("I look.");
+        send(&mut client, "And now?").expect("a turn");
+        let (calls, results) = pairs(&rig.server.requests()[1].body);
+        let ids: Vec<&str> = results.iter().map(|(id, _)| id.as_str()).collect();
+        assert_eq!((calls.as_slice(), ids), (&["same".to_owned(), "same-2".to_owned()][..], vec!["same", "same-2"]));
+    }
+}
