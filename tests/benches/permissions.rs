@@ -15,7 +15,7 @@ fn profile() -> Profile {
     let mut deny = numbered(30, "tool:bash:danger#( .*)?");
     deny.push("tool:bash:.*/etc/shadow.*".into());
     let mut allow = numbered(35, "tool:bash:tool# (build|test)( .*)?");
-    let own = ["tool:create_file:.*", "tool:view:.*", "tool:bash:ls.*", "tool:bash:(git|cargo|grep|head) .*"];
+    let own = ["tool:create_file:.*", "tool:view:.*", "tool:bash:ls.*", "tool:bash:(git|cargo|grep|head|sort|cat) .*"];
     allow.extend(own.map(str::to_owned));
     let spec = Spec { deny, ask: numbered(30, "tool:(bash:deploy#|create_file:config#/).*"), allow, ..Spec::default() };
     assert_eq!(spec.deny.len() + spec.ask.len() + spec.allow.len(), 100);
@@ -29,7 +29,12 @@ fn main() {
     for action in [
         "tool:create_file:src/some/folder/file.rs",
         "tool:bash:git status",
+        "tool:bash:cargo test --workspace 2>&1",
+        "tool:bash:cat notes.md | sort -u > names.txt",
         "tool:bash:cargo test --workspace 2>&1 | grep -c FAILED | head -n 3",
+        "tool:bash:git log --oneline | grep fix | sort -u | head -n 5",
+        "tool:bash:cargo build > build.log 2>&1; grep -c error build.log",
+        "tool:bash:ls -la; git status; git diff; cat notes.md; grep -rn todo src",
         "tool:bash:for f in a b; do ls $f; done",
     ] {
         let mut times: Vec<_> =
