@@ -1,4 +1,4 @@
-//! What a check against a profile of 100 rules costs.
+//! What a check against a profile of 100 rules costs, and one of what is made to be hard to parse.
 
 use std::hint::black_box;
 
@@ -6,6 +6,9 @@ use chorus_tests::measure::{time, undisturbed};
 use chorusd::permissions::{Profile, Spec};
 
 const ROUNDS: usize = 20_000;
+
+/// Bytes of a command that is made to be hard to parse: the longest that is taken apart.
+const LONGEST: usize = 64 << 10;
 
 /// 100 rules as people write them.
 fn profile() -> Profile {
@@ -43,4 +46,10 @@ fn main() {
         let (median, p99) = (times[ROUNDS / 2], times[ROUNDS * 99 / 100]);
         println!("{action}: median {median:?}, p99 {p99:?}; target 20 us");
     }
+    let hard = ["(", "$(", "{ ", "`", "<<A ", "case a in (", "[[ ( ", "$((", "a|", "<(", "ls;"].map(|piece| {
+        let action = format!("tool:bash:{}", piece.repeat(LONGEST / piece.len()));
+        (time(|| drop(black_box(profile.judge(&action)))), piece)
+    });
+    let (took, piece) = hard.into_iter().max().expect("some");
+    println!("64 KiB of {piece:?}, the hardest of these: {took:?}");
 }
