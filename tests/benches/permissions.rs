@@ -1,4 +1,4 @@
-//! What a check against a profile of 100 rules costs.
+//! What a check against a profile of 100 rules costs, and one of what is made to be hard to parse.
 
 use std::hint::black_box;
 
@@ -6,6 +6,9 @@ use chorus_tests::measure::{time, undisturbed};
 use chorusd::permissions::{Profile, Spec};
 
 const ROUNDS: usize = 20_000;
+
+/// Bytes of a command that is made to be hard to parse: the longest that is taken apart.
+const LONGEST: usize = 64 << 10;
 
 /// 100 rules as people write them.
 fn profile() -> Profile {
@@ -15,7 +18,7 @@ fn profile() -> Profile {
     let mut deny = numbered(30, "tool:bash:danger#( .*)?");
     deny.push("tool:bash:.*/etc/shadow.*".into());
     let mut allow = numbered(35, "tool:bash:tool# (build|test)( .*)?");
-    let own = ["tool:create_file:.*", "tool:view:.*", "tool:bash:ls.*", "tool:bash:(git|cargo|grep|head) .*"];
+    let own = ["tool:create_file:.*", "tool:view:.*", "tool:bash:ls.*", "tool:bash:(git|cargo|grep|head|sort|cat) .*"];
     allow.extend(own.map(str::to_owned));
     let spec = Spec { deny, ask: numbered(30, "tool:(bash:deploy#|create_file:config#/).*"), allow, ..Spec::default() };
     assert_eq!(spec.deny.len() + spec.ask.len() + spec.allow.len(), 100);
@@ -29,7 +32,12 @@ fn main() {
     for action in [
         "tool:create_file:src/some/folder/file.rs",
         "tool:bash:git status",
+        "tool:bash:cargo test --workspace 2>&1",
+        "tool:bash:cat notes.md | sort -u > names.txt",
         "tool:bash:cargo test --workspace 2>&1 | grep -c FAILED | head -n 3",
+        "tool:bash:git log --oneline | grep fix | sort -u | head -n 5",
+        "tool:bash:cargo build > build.log 2>&1; grep -c error build.log",
+        "tool:bash:ls -la; git status; git diff; cat notes.md; grep -rn todo src",
         "tool:bash:for f in a b; do ls $f; done",
     ] {
         let mut times: Vec<_> =
@@ -38,4 +46,10 @@ fn main() {
         let (median, p99) = (times[ROUNDS / 2], times[ROUNDS * 99 / 100]);
         println!("{action}: median {median:?}, p99 {p99:?}; target 20 us");
     }
+    let hard = ["(", "$(", "{ ", "`", "<<A ", "case a in (", "[[ ( ", "$((", "a|", "<(", "ls;"].map(|piece| {
+        let action = format!("tool:bash:{}", piece.repeat(LONGEST / piece.len()));
+        (time(|| drop(black_box(profile.judge(&action)))), piece)
+    });
+    let (took, piece) = hard.into_iter().max().expect("some");
+    println!("64 KiB of {piece:?}, the hardest of these: {took:?}");
 }

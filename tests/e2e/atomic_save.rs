@@ -110,7 +110,7 @@ fn readers_beside_two_hundred_saves_never_see_half_a_file() {
                 let mut client = daemon.client();
                 scope.spawn(move || {
                     for n in 0..SAVES / 2 {
-                        client.append("a", &format!("{writer} {n} {}", "x".repeat(2000)));
+                        client.append("a", &format!("{writer} {n} {}", "x".repeat(200)));
                         client.save("a", &format!("writer {writer} save {n}"));
                     }
                 })

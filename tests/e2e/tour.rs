@@ -1,23 +1,19 @@
 //! `chorusctl tour`: the whole story in a home of its own.
 
 use std::fs;
-use std::time::{Duration, Instant};
 
 use chorus_tests::ctl::run;
 
 use crate::home;
 
 #[test]
-fn the_tour_runs_in_ten_seconds_and_leaves_nothing() {
+fn the_tour_runs_and_leaves_nothing() {
     let home = home();
     let temporary = home.outside().join("tmp");
     fs::create_dir(&temporary).expect("a directory");
     let mut command = home.command(home.bins.chorusctl);
     command.arg("tour").env("TMPDIR", &temporary);
-    let begun = Instant::now();
     let said = run(command, b"");
-    let took = begun.elapsed();
-    assert!(took < Duration::from_secs(10), "{took:?}");
     assert_eq!(said.status, 0, "{}{}", said.stdout, said.stderr);
     for verb in ["agent init", "context save", "context history", "context restore"] {
         assert!(said.stdout.contains(verb), "{verb}: {}", said.stdout);

@@ -1,9 +1,11 @@
 //! A profile that is ready to judge.
 
+use std::fmt::Display;
 use std::sync::{Arc, OnceLock};
 
 use chorus_proto::methods::permissions::{BashMode, Decision, Part, Rule, Verdict};
 use regex::{RegexBuilder, RegexSet, RegexSetBuilder};
+use regex_automata::util::syntax;
 
 use super::action::BASH;
 use super::offers::Offers;
@@ -51,13 +53,13 @@ impl Profile {
         let mut whole = Vec::new();
         for (key, patterns) in lists {
             for (index, pattern) in patterns.iter().enumerate() {
+                let problem = |e: &dyn Display| {
+                    Problem::new(key, Some(index), format!("is no regular expression: {}", reason(e)))
+                };
                 let anchored = format!(r"(?s)\A(?:{pattern})\z");
                 // By itself too: `a)|(?:b` would close the group that anchors it.
-                for text in [pattern, &anchored] {
-                    RegexBuilder::new(text).size_limit(PATTERN_SIZE).build().map_err(|e| {
-                        Problem::new(key, Some(index), format!("is no regular expression: {}", reason(&e)))
-                    })?;
-                }
+                syntax::parse(pattern).map_err(|e| problem(&e))?;
+                RegexBuilder::new(&anchored).size_limit(PATTERN_SIZE).build().map_err(|e| problem(&e))?;
                 whole.push(anchored);
             }
         }
@@ -181,7 +183,7 @@ impl Profile {
 }
 
 /// The last line of what the regex crate says: the others draw the pattern again.
-fn reason(error: &regex::Error) -> String {
+fn reason(error: &dyn Display) -> String {
     let text = error.to_string();
     let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     last.strip_prefix("error: ").unwrap_or(last).to_owned()

@@ -62,6 +62,8 @@ fn another_program_can_verify_it_by_the_page() {
 
 #[test]
 fn any_change_is_found_where_it_is() {
+    let rig = decided(4);
+    in_catalog(&rig.home.path, "CREATE TABLE kept AS SELECT * FROM audit_log");
     for (change, at) in [
         ("UPDATE audit_log SET decision = 'deny' WHERE id = 2", Some(2)),
         ("UPDATE audit_log SET action = action || ' ' WHERE id = 1", Some(1)),
@@ -79,11 +81,19 @@ fn any_change_is_found_where_it_is() {
         ("DELETE FROM audit_log WHERE id > 2", None),
         ("DELETE FROM audit_log", None),
     ] {
-        let rig = decided(4);
         assert!(verify(&rig).intact);
         in_catalog(&rig.home.path, change);
         let found = verify(&rig);
         assert_eq!((found.intact, found.broken_at), (false, at), "{change}: {found:?}");
+        in_catalog(&rig.home.path, "DELETE FROM audit_log; INSERT INTO audit_log SELECT * FROM kept");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_said_by_verify_and_by_doctor() {
+    let rig = decided(4);
+    for change in ["UPDATE audit_log SET user = '' WHERE id = 3", "DELETE FROM audit_log WHERE id > 2"] {
+        in_catalog(&rig.home.path, change);
         let said = chorusctl(&rig.home, ["audit", "verify"]);
         said.failed_with_hint(1);
         let json = chorusctl(&rig.home, ["--json", "audit", "verify"]);

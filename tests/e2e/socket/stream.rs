@@ -75,7 +75,6 @@ fn silence_after_a_header_ends_the_connection_and_silence_before_one_does_not() 
     assert!(half.is_closed());
     let waited = begun.elapsed();
     assert!(waited >= Duration::from_millis(250), "closed after {waited:?} already");
-    assert!(waited < Duration::from_secs(4), "closed only after {waited:?}");
     // This one has been silent for just as long, but owes nothing.
     quiet.hello();
 }

@@ -1,5 +1,7 @@
 //! A command as somebody may have meant it: for rules that deny or ask, which shall not be talked round by quoting.
 
+use std::borrow::Cow;
+
 use super::chars;
 
 /// How many of the words of a command are looked at as the start of another.
@@ -13,9 +15,10 @@ const TAILED: usize = 4 << 10;
 /// braces as the words inside (`{rm,-rf}` is `rm -rf`).
 #[must_use]
 pub fn loosen(text: &str) -> String {
-    let text: String = text.chars().filter(|c| !chars::hidden(*c) || c.is_whitespace()).collect();
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text.as_str();
+    let unseen = |c: char| chars::hidden(c) && !c.is_whitespace();
+    let seen = if text.contains(unseen) { Cow::Owned(text.replace(unseen, "")) } else { Cow::Borrowed(text) };
+    let mut out = String::with_capacity(seen.len());
+    let mut rest = &*seen;
     let mut braces = 0_usize;
     let mut double = false;
     while let Some(c) = rest.chars().next() {
@@ -41,7 +44,11 @@ pub fn loosen(text: &str) -> String {
             _ => out.push(c),
         }
     }
-    out.split_whitespace().collect::<Vec<_>>().join(" ")
+    let mut words = String::with_capacity(out.len());
+    for word in out.split_whitespace() {
+        words.extend(Some(" ").filter(|_| !words.is_empty()).into_iter().chain([word]));
+    }
+    words
 }
 
 /// What an expansion counts as; the rest behind it. The `$` was read.
@@ -118,8 +125,11 @@ pub fn names(loose: &str, out: &mut Vec<String>) {
     }
     let (name, words) = rest.split_once(' ').map_or((rest, ""), |(name, words)| (name, words));
     let base = base(name);
-    for name in [name, &base, &base.to_lowercase()] {
-        let form = if words.is_empty() { name.to_owned() } else { format!("{name} {words}") };
+    let small = base.to_lowercase();
+    let mut called = vec![name, base, &small];
+    called.dedup();
+    for name in called {
+        let form = if words.is_empty() { name.to_owned() } else { [name, " ", words].concat() };
         if !form.is_empty() && !out.contains(&form) {
             out.push(form);
         }
@@ -148,8 +158,8 @@ pub fn cut(text: &str, most: usize) -> &str {
 
 /// The last part of a path.
 #[must_use]
-pub fn base(name: &str) -> String {
-    name.rsplit('/').next().unwrap_or(name).to_owned()
+pub fn base(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
 }
 
 fn sets(word: &str) -> bool {

@@ -145,7 +145,7 @@ fn forms(action: &str, raw: &str, runs_others: bool) -> Vec<String> {
     if !forms.iter().any(|form| form == raw) {
         forms.push(raw.to_owned());
     }
-    forms.into_iter().filter(|form| form != action).map(|form| format!("{BASH}{form}")).collect()
+    forms.into_iter().filter(|form| form != action).map(|form| [BASH, &form].concat()).collect()
 }
 
 /// Why the name of a command is not what it seems.

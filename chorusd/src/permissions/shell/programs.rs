@@ -4,13 +4,16 @@
 
 mod outputs;
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 pub use outputs::writes;
 
 use super::loose::base;
 
 /// Those that run what they are given, read commands or programs from somewhere, or change what later commands mean.
 /// Without version numbers.
-const RUNNERS: &str = include_str!("runners.txt");
+static RUNNERS: LazyLock<HashSet<&str>> = LazyLock::new(|| include_str!("runners.txt").split_whitespace().collect());
 
 /// Those that do so when one of these is among their words. `--long` stands for its abbreviations too, `-x` for every
 /// group of letters with that one in it, `-long` for what begins so, with one dash or two; anything else is a word of its
@@ -164,7 +167,7 @@ pub fn guard(words: &[&str]) -> Option<String> {
     let (name, given) = words.split_first()?;
     let name = base(name).to_lowercase();
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
-    if RUNNERS.split_whitespace().any(|runner| runner == plain || runner == name) {
+    if RUNNERS.contains(plain) || RUNNERS.contains(&*name) {
         return Some(format!("`{name}` runs other commands or changes what they mean"));
     }
     let told = TOLD_TO.iter().filter(|(program, _)| *program == name || *program == plain);
