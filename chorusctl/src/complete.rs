@@ -94,5 +94,7 @@ mod tests {
         assert_eq!(of(&["trash", "restore"], "id"), None);
         assert_eq!(of(&["context", "restore"], "session"), sessions);
         assert_eq!(of(&["session", "show"], "session"), sessions);
+        assert_eq!([of(&["session", "diff"], "a"), of(&["session", "merge"], "b")], [sessions; 2]);
+        assert_eq!(of(&["session", "branch"], "as"), agents);
     }
 }

@@ -22,6 +22,7 @@ use super::meter::{self, Shown};
 use super::summaries::Summaries;
 use super::trim::{self, Trims};
 use super::window::Budget;
+use super::workspace::Checkpoints;
 use crate::clock::Clock;
 use crate::failure::{Failure, Result};
 use crate::llm::Models;
@@ -48,6 +49,7 @@ pub struct Registry {
     /// When contexts that nobody touches leave memory.
     pub untouched: IdleTimers,
     pub(super) trims: Trims,
+    pub(super) checkpoints: Checkpoints,
     tasks: TaskTracker,
     inner: Mutex<Inner>,
 }
@@ -83,6 +85,7 @@ impl Registry {
         let inner = Mutex::new(Inner { live, ..Inner::default() });
         Arc::new(Self {
             trims: Trims::default(),
+            checkpoints: Checkpoints::default(),
             store,
             directory,
             clock: world.clock.clone(),

@@ -115,6 +115,7 @@ pub(super) fn session(draft: &Draft) -> Session {
         token_estimate: 0,
         restoration_tokens: TokenPair::default(),
         parent_id: draft.parent,
+        workspace_commit: None,
         tags: Vec::new(),
         working_set: WorkingSet::default(),
     };
@@ -279,6 +280,7 @@ fn restore(discard: bool) -> Verb {
         session: Uuid::from_u128(5),
         session_id: "old".into(),
         messages,
+        added: Vec::new(),
         working_set,
         discard,
     }))
