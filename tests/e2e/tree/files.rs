@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::context::{Restore, RestoreParams, RestoreResult, Save, SaveParams, SaveResult};
-use chorus_proto::{CallError, Client};
+use chorus_proto::{CallError, Client, Trigger};
 use chorus_tests::chat::{Chat as _, kind_of};
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::{Daemon, Home};
+use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 
 use crate::git_tools::git;
 use crate::home;
@@ -19,13 +19,13 @@ fn begun(home: &Home) -> (Daemon, Client, PathBuf) {
     let daemon = Daemon::start(home);
     let mut client = daemon.client();
     client.init("a");
-    wish(&mut client, "true");
+    set(&mut client, "checkpoint_workspace", "true");
     let workspace = home.agent("a").join("workspace");
     (daemon, client, workspace)
 }
 
-fn wish(client: &mut Client, value: &str) {
-    let (key, value) = (Some("checkpoint_workspace".to_owned()), Some(value.into()));
+fn set(client: &mut Client, key: &str, value: &str) {
+    let (key, value) = (Some(key.to_owned()), Some(value.into()));
     client.call::<Config>(&ConfigParams { name: "a".into(), key, value }).expect("agent.config");
 }
 
@@ -157,7 +157,7 @@ fn changes_that_would_be_lost_keep_everything_as_it_is() {
     assert!(said.contains("would be lost") && said.contains("plan.md") && said.contains("commit them"), "{said}");
     assert_eq!(read(&workspace, "plan.md"), "mine\n");
     // Changed, and not committed.
-    wish(&mut client, "false");
+    set(&mut client, "checkpoint_workspace", "false");
     git(&workspace, &["add", "plan.md"]);
     assert_eq!(kind_of(restore_files(&mut client, &bare.short_id)), ErrorKind::Denied);
     assert_eq!((client.texts("a"), read(&workspace, "plan.md")), (texts, "mine\n".into()));
@@ -177,7 +177,7 @@ fn what_a_file_says_of_its_commit_is_not_believed() {
     client.init("b");
     for forged in ["--upload-pack=touch x", "HEAD", &"0".repeat(40)] {
         fs::write(&first.file_path, text.replace(&commit, forged)).expect("written");
-        let scanned = chorus_tests::wait_until("the file to be read anew", chorus_tests::DEADLINE, || {
+        let scanned = wait_until("the file to be read anew", DEADLINE, || {
             chorusctl(&home, ["doctor", "--rebuild"]);
             let session = client.session("a", &first.short_id).0;
             (session.header.workspace_commit.as_deref() == Some(forged)).then_some(session)
@@ -190,4 +190,23 @@ fn what_a_file_says_of_its_commit_is_not_believed() {
     let params = RestoreParams { agent: Some("b".into()), session: first.short_id, files: true, ..Default::default() };
     assert_eq!(kind_of(client.call::<Restore>(&params)), ErrorKind::NotFound);
     assert!(!workspace.join("x").exists() && client.texts("b").is_empty());
+}
+
+#[test]
+fn saves_that_nobody_asks_for_commit_too() {
+    let home = home();
+    let (daemon, mut client, workspace) = begun(&home);
+    client.append("a", "one");
+    fs::write(workspace.join("idle.md"), "idle\n").expect("a file");
+    set(&mut client, "idle_timeout", "1s");
+    let idle = wait_until("the idle save", DEADLINE, || client.history("a").pop());
+    assert_eq!((idle.header.trigger, idle.header.workspace_commit), (Trigger::IdleTimeout, Some(head(&workspace))));
+    set(&mut client, "idle_timeout", "0");
+    client.append("a", "two");
+    fs::write(workspace.join("stop.md"), "stop\n").expect("a file");
+    assert!(daemon.terminate().success());
+    let daemon = Daemon::start(&home);
+    let stopped = daemon.client().history("a").remove(0);
+    assert_eq!((stopped.header.trigger, stopped.header.workspace_commit), (Trigger::Shutdown, Some(head(&workspace))));
+    assert_eq!(git(&workspace, &["log", "-2", "--format=%s"]), "Checkpoint: shutdown\nCheckpoint: idle_timeout");
 }

@@ -101,5 +101,11 @@ async fn fits(git: &Git<'_>, commit: &str) -> Result<(), Refused> {
         return Err(Refused::Changes(changed));
     }
     let tried = git.run(["read-tree", "-n", "-m", "-u", "HEAD", commit]).await?;
-    if tried.ok { Ok(()) } else { Err(Refused::Changes(tried.text)) }
+    // It says what it would overwrite or remove, or which file is not as it was committed.
+    let in_the_way = ["would", "uptodate"].iter().any(|word| tried.text.contains(word));
+    match tried.ok {
+        true => Ok(()),
+        false if in_the_way => Err(Refused::Changes(tried.text)),
+        false => Err(Refused::Failed(tried.text)),
+    }
 }
