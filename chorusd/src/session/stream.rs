@@ -20,6 +20,8 @@ const HEADER: usize = 16 << 20;
 #[derive(Debug)]
 pub struct Lines<R> {
     source: R,
+    /// The first line, which was looked at.
+    ahead: Option<Vec<u8>>,
     /// Messages read.
     count: usize,
     /// Messages there are, by the header.
@@ -48,7 +50,11 @@ impl<R: BufRead> Lines<R> {
                 header.extend_from_slice(b"\"messages\":[]}");
                 let read: Option<Header> = serde_json::from_slice(&header).ok();
                 let ours = read.filter(|header| header.schema == chorus_proto::session::SESSION_SCHEMA);
-                return Ok(ours.map(|header| Self { source, count: 0, said: header.message_count }));
+                line.clear();
+                source.read_until(b'\n', &mut line)?;
+                // Indented by a formatter, it has a field on each line.
+                let ours = ours.filter(|_| line != b"    {\n");
+                return Ok(ours.map(|header| Self { source, ahead: Some(line), count: 0, said: header.message_count }));
             }
             header.extend_from_slice(&line);
         }
@@ -60,8 +66,14 @@ impl<R: BufRead> Lines<R> {
     /// # Errors
     /// What is wrong with the file, or what the disk says.
     pub fn read(&mut self) -> io::Result<Result<Option<Stored>, FormatError>> {
-        let mut line = Vec::new();
-        self.source.read_until(b'\n', &mut line)?;
+        let line = match self.ahead.take() {
+            Some(line) => line,
+            None => {
+                let mut line = Vec::new();
+                self.source.read_until(b'\n', &mut line)?;
+                line
+            }
+        };
         let line = line.strip_suffix(b"\n").unwrap_or(&line);
         if line == CLOSE {
             let found = self.count as u64;
@@ -151,6 +163,7 @@ mod tests {
         assert!(matches!(read(&whole.replace(": 2,\n  \"messages", ": 3,\n  \"messages")), Some(Err(_))), "too few");
         assert_eq!(read(&whole.replace("\"schema\": 2", "\"schema\": 1")), None);
         assert_eq!(read("{}"), None);
+        assert_eq!(read(&whole.replace("{\"id\"", "{\n      \"id\"")), None, "a formatter's");
     }
 
     #[test]

@@ -22,7 +22,7 @@ fn what_lies_in_the_session_before_is_pointed_at() {
     say(&mut client, &["five", "six"]);
     let answer = client.call::<Rewind>(&RewindParams { agent: Some("a".into()), n: Some(2), undo: false });
     let Err(CallError::Rpc(error)) = answer else { panic!("{answer:?}") };
-    assert!(error.message.contains("1 user turns since it began from an earlier session"), "{}", error.message);
+    assert!(error.message.contains("1 user turn since it began from an earlier session"), "{}", error.message);
     let hint = error.data.and_then(|data| data.hint).expect("a hint");
     let command = hint.split('`').nth(1).expect("a command");
     assert!(command.contains(&first.header.id.to_string()), "{command}");

@@ -81,7 +81,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     }
     let left = (of_a + of_b).saturating_sub(shown);
     if left > 0 {
-        app.notes.line(&format!("{} more", count(left, "message")));
+        app.notes.line(&count(left, "more message"));
         app.notes.hint("`--all` shows them, and texts to their ends; so does --json");
     }
     Ok(())

@@ -5,7 +5,6 @@ use chorus_proto::methods::tree::{Merge, MergeParams};
 use crate::app::App;
 use crate::commands::describe;
 use crate::error::Failure;
-use crate::ui::safe;
 use crate::ui::words::count;
 
 /// Bring two lines of work together in a new live conversation
@@ -45,10 +44,6 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         if !result.conflicts.is_empty() {
             let there_are = count(result.conflicts.len() as u64, "contradiction");
             app.notes.warning(&format!("{there_are}: nothing was chosen, say which holds"));
-        }
-        for conflict in &result.conflicts {
-            let line = format!("  ! {}", safe::one_line(&conflict.text));
-            app.out.done(&line)?;
         }
         Ok(())
     })
