@@ -53,6 +53,7 @@ fn meant(arg: &Arg, command: &str, above: &str) -> Option<Names> {
         ("name", _) if above == "permissions" => Some(Names::Profiles),
         (_, "ID") if above == "tasks" => Some(Names::Tasks),
         (_, "ID") if above == "approvals" => Some(Names::Approvals),
+        ("tag" | "tags", _) => Some(Names::Tags),
         (_, value) if value.starts_with("SESSION") => Some(Names::Sessions),
         _ => None,
     }
@@ -94,5 +95,9 @@ mod tests {
         assert_eq!(of(&["trash", "restore"], "id"), None);
         assert_eq!(of(&["context", "restore"], "session"), sessions);
         assert_eq!(of(&["session", "show"], "session"), sessions);
+        assert_eq!([of(&["session", "diff"], "a"), of(&["session", "merge"], "b")], [sessions; 2]);
+        assert_eq!(of(&["session", "branch"], "as"), agents);
+        let tags = Some(Names::Tags);
+        assert_eq!([of(&["session", "untag"], "tags"), of(&["context", "history"], "tag")], [tags; 2]);
     }
 }

@@ -103,6 +103,9 @@ pub struct SessionHeader {
     #[serde(default)]
     pub restoration_tokens: TokenPair,
     pub parent_id: Option<Uuid>,
+    /// The commit of the agent's workspace that goes with it, where a save notes one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_commit: Option<String>,
     #[serde(default)]
     pub tags: Vec<String>,
     #[serde(default)]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::{
     agent, approvals, audit, chain, context, daemon, doctor, events, export, import, models, permissions, send,
-    session, settings, tasks, trash, usage,
+    session, settings, tasks, trash, tree, usage,
 };
 use chorus_proto::rpc::{Incoming, Progress, Request, RequestOut, VERSION};
 use chorus_proto::{ErrorKind, Event, Message, Method, NewMessage, RpcError, SessionHeader, frame};
@@ -59,6 +59,10 @@ fn methods() -> Vec<Entry> {
         entry::<session::Purge>(),
         entry::<session::Tag>(),
         entry::<session::Untag>(),
+        entry::<tree::Tree>(),
+        entry::<tree::Branch>(),
+        entry::<tree::Diff>(),
+        entry::<tree::Merge>(),
         entry::<trash::List>(),
         entry::<trash::Restore>(),
         entry::<trash::Empty>(),

@@ -45,6 +45,7 @@ mod tasks;
 mod tidy;
 mod tools_page;
 mod tour;
+mod tree;
 mod turns;
 mod usage;
 mod window;

@@ -3,7 +3,7 @@
 use chorus_proto::event::{Event, Lagged};
 use chorus_proto::methods::{
     agent, approvals, audit, chain, context, daemon, doctor, events, export, import, models, permissions, send,
-    session, settings, tasks, trash, usage,
+    session, settings, tasks, trash, tree, usage,
 };
 use chorus_proto::rpc::Progress;
 use chorus_proto::{Message, Method, PROTOCOL, RpcError, SessionHeader};
@@ -67,6 +67,10 @@ pub fn document() -> Value {
     all.add::<session::Purge>();
     all.add::<session::Tag>();
     all.add::<session::Untag>();
+    all.add::<tree::Tree>();
+    all.add::<tree::Branch>();
+    all.add::<tree::Diff>();
+    all.add::<tree::Merge>();
     all.add::<trash::List>();
     all.add::<trash::Restore>();
     all.add::<trash::Empty>();

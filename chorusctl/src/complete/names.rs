@@ -35,6 +35,7 @@ pub enum Names {
     Profiles,
     Tasks,
     Approvals,
+    Tags,
 }
 
 impl Names {
@@ -48,6 +49,7 @@ impl Names {
             Self::Profiles => profiles(),
             Self::Tasks => tasks(),
             Self::Approvals => approvals(),
+            Self::Tags => tags(),
         }
     }
 }
@@ -115,6 +117,18 @@ fn approvals() -> Vec<CompletionCandidate> {
         let about =
             |asked: &Approval| format!("{}: {}", asked.agent, asked.action.chars().take(ABOUT).collect::<String>());
         Some(open.into_iter().filter(|asked| plain(&asked.id)).map(|asked| (asked.id.clone(), about(&asked))).collect())
+    })
+}
+
+/// Those that the newest sessions of the agent that is meant carry.
+fn tags() -> Vec<CompletionCandidate> {
+    ask(|client, agent| {
+        let params = HistoryParams { agent, limit: Some(MOST), ..Default::default() };
+        let sessions = client.call::<History>(&params).ok()?.sessions;
+        let mut tags: Vec<String> = sessions.into_iter().flat_map(|session| session.header.tags).collect();
+        tags.sort_unstable();
+        tags.dedup();
+        Some(tags.into_iter().filter(|tag| plain(tag)).map(|tag| (tag, String::new())).collect())
     })
 }
 

@@ -1,6 +1,7 @@
 //! Everything a person sees: text made safe and measured, tables, colour, time, questions and progress.
 
 pub mod ask;
+pub mod branches;
 pub mod notes;
 pub mod out;
 pub mod paint;

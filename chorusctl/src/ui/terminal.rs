@@ -43,6 +43,17 @@ pub fn columns(terminal: impl AsFd) -> usize {
         .max(20)
 }
 
+/// Whether the terminal shows what lines are drawn with: its characters are UTF-8, and it is not a dumb one.
+#[must_use]
+pub fn has_boxes() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find(|name| !unset(name)).and_then(std::env::var_os);
+    let utf8 = locale.and_then(|locale| locale.into_string().ok()).is_some_and(|locale| {
+        let locale = locale.to_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    });
+    utf8 && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
 /// True where standard error is seen.
 #[must_use]
 pub fn errors_shown() -> bool {

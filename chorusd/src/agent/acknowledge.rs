@@ -1,4 +1,4 @@
-//! Asking an agent's model to acknowledge what a fresh context goes on from.
+//! Asking an agent's model for the words that a context opens with: of what a fresh one goes on from, or what comes together in it.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -29,14 +29,25 @@ pub async fn acknowledge(
     background: &str,
     stop: CancellationToken,
 ) -> (Option<String>, TokenPair) {
+    let (said, cost) = opening(registry, facts, (CallKind::Acknowledgement, restoration(background)), stop).await;
+    (said.as_deref().and_then(acknowledged), cost)
+}
+
+/// What the model answered to a text, or `None` where there is none, a cap forbids it, it failed or refused; and what that cost.
+pub async fn opening(
+    registry: &Registry,
+    facts: &Facts,
+    (kind, text): (CallKind, String),
+    stop: CancellationToken,
+) -> (Option<String>, TokenPair) {
     let nothing = (None, TokenPair::default());
     let Some(Ok(target)) = facts.model.as_deref().map(|model| registry.models.resolve(model)) else { return nothing };
     if let Err(failure) = registry.usage.may_call(facts).await {
-        tracing::info!(agent = %facts.name, %failure, "no model is asked to acknowledge");
+        tracing::info!(agent = %facts.name, %failure, "no model is asked for an opening");
         return nothing;
     }
     let at = registry.clock.now();
-    let asked = NewMessage::text(Role::User, restoration(background)).complete(|| Uuid::now_v7().to_string(), at);
+    let asked = NewMessage::text(Role::User, text).complete(|| Uuid::now_v7().to_string(), at);
     let request = Request {
         messages: vec![asked],
         system: facts.system_prompt.clone().into_iter().collect(),
@@ -48,14 +59,13 @@ pub async fn acknowledge(
     let called = match tokio::time::timeout(PATIENCE, &mut call).await {
         Ok(called) => called,
         Err(_) => {
-            tracing::warn!(agent = %facts.name, model = %target, "the model took too long to acknowledge");
+            tracing::warn!(agent = %facts.name, model = %target, "the model took too long for an opening");
             stop.cancel();
             // What it has cost until then is known only at its end.
             call.await
         }
     };
-    let caller =
-        Caller { facts, context: None, turn_id: None, kind: CallKind::Acknowledgement, target: &target, estimated, at };
+    let caller = Caller { facts, context: None, turn_id: None, kind, target: &target, estimated, at };
     let cost = caller.ended(&called).map(|row| {
         let cost = TokenPair { input: row.input, output: row.output };
         (row, cost)
@@ -69,10 +79,10 @@ pub async fn acknowledge(
     };
     let called = called.map(|reply| redacted::text_of(reply, facts, &registry.models));
     let said = match called {
-        Ok(reply) if reply.stop != Stop::Refused => acknowledged(&reply.content),
+        Ok(reply) if reply.stop != Stop::Refused => Some(reply.content),
         Ok(_) => None,
         Err(error) => {
-            tracing::warn!(agent = %facts.name, %error, "a model was asked to acknowledge in vain");
+            tracing::warn!(agent = %facts.name, %error, "a model was asked for an opening in vain");
             None
         }
     };

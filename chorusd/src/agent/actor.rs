@@ -26,10 +26,10 @@ use super::state::State;
 use super::turn::Stopped;
 use super::voice::{Voice, Voices};
 use super::window::Budget;
-use super::{Facts, links, load, notice, save};
+use super::{Facts, links, load, notice, save, workspace};
 use crate::clock::Ticks;
 use crate::failure::{Failure, Result};
-use crate::store::journal::{self, Behind, ChangeRecord, Head, NewEvent, NewHead, Renewal, TurnMark};
+use crate::store::journal::{self, Behind, ChangeRecord, Head, NewEvent, NewHead, Reference, Renewal, TurnMark};
 
 /// A request on its way to an actor.
 #[derive(Debug)]
@@ -210,9 +210,12 @@ impl Actor {
                 self.appends.push_back(done.map(|result| Event::Appended(result.map(from_journal))).boxed());
             }
             Effect::Write(draft) => {
-                let (store, summaries) = (store.clone(), self.registry.summaries.clone());
+                let registry = self.registry.clone();
                 // A task of its own: writing must go on when this one has other things to do.
-                let task = tokio::spawn(async move { save::save(&store, &summaries, *draft).await });
+                let task = tokio::spawn(async move {
+                    let checkpoint = workspace::checkpoint(&registry, &draft);
+                    save::save(&registry.store, &registry.summaries, *draft, checkpoint).await
+                });
                 let written =
                     task.map(|ended| Event::Written(ended.unwrap_or_else(|e| Err(Failure::internal(e.to_string())))));
                 self.work.push(written.boxed());
@@ -229,10 +232,10 @@ impl Actor {
                 };
                 self.work.push(ended.boxed());
             }
-            Effect::Replace { old, new, session, totals, working_set } => {
-                let context = new.context;
-                let head = to_head(&new);
-                let replaced = store.journal.replace(old, context, head, session, totals, Some(json_of(&working_set)));
+            Effect::Replace { old, new, session, totals, added, working_set } => {
+                let (context, head, working_set) = (new.context, to_head(&new), json_of(&working_set));
+                let reference = Reference { session, totals, working_set, added };
+                let replaced = store.journal.replace(old, context, head, reference);
                 let registry = self.registry.clone();
                 let replaced = async move {
                     let result = replaced.await;

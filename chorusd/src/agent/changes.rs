@@ -66,12 +66,7 @@ impl State {
             return;
         };
         let Some(keep) = context.turn_start(turns) else {
-            let failure = Failure::new(
-                ErrorKind::InvalidParams,
-                format!("the context of {} has {} user turns, not {turns}", asked.facts.name, context.totals.queries),
-            )
-            .hint("rewind by fewer; `chorusctl context clear` empties it");
-            effects.push(Effect::Reply(asked.id, Err(failure)));
+            effects.push(Effect::Reply(asked.id, Err(out_of_reach(&asked.facts.name, context, turns))));
             return;
         };
         let mut after = context.clone();
@@ -136,5 +131,23 @@ impl State {
             self.context = Some(*context);
         }
         effects.push(Effect::Reply(request, result.map(|()| reply)));
+    }
+}
+
+/// Why a context cannot be rewound so far, and what has what came before.
+fn out_of_reach(agent: &str, context: &Context, turns: u64) -> Failure {
+    let there_are = context.totals.queries;
+    let there_are = format!("{there_are} user turn{}", if there_are == 1 { "" } else { "s" });
+    let failure = |message| Failure::new(ErrorKind::InvalidParams, message);
+    match context.parent.filter(|_| context.working_set.background.is_some()) {
+        Some(parent) => failure(format!(
+            "the context of {agent} has {there_are} since it began from an earlier session, not {turns}; a rewind does \
+             not reach behind that"
+        ))
+        .hint(format!(
+            "`chorusctl --agent {agent} context restore {parent}` has every message of the session before; the live ones are saved first"
+        )),
+        None => failure(format!("the context of {agent} has {there_are}, not {turns}"))
+            .hint("rewind by fewer; `chorusctl context clear` empties it"),
     }
 }

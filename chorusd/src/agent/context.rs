@@ -214,8 +214,7 @@ pub fn page(messages: &[Stored], pick: Pick, room: Room) -> (Vec<Stored>, Option
     let mut page = Vec::new();
     let mut bytes = 0;
     for message in &messages[index(start)..index(end)] {
-        // An import may bring what no frame holds.
-        let message = if message.json().len() > room.message { stand_in(message) } else { message.clone() };
+        let message = fitting(message, room);
         bytes += message.json().len();
         if bytes > room.page && !page.is_empty() {
             break;
@@ -224,6 +223,12 @@ pub fn page(messages: &[Stored], pick: Pick, room: Room) -> (Vec<Stored>, Option
     }
     let next = start + page.len() as u64;
     (page, (next < count).then_some(next))
+}
+
+/// The message, or what is shown of it where no frame holds it, as an import may bring it.
+#[must_use]
+pub fn fitting(message: &Stored, room: Room) -> Stored {
+    if message.json().len() > room.message { stand_in(message) } else { message.clone() }
 }
 
 /// What is shown of a message that no frame holds.

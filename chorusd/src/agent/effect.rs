@@ -32,7 +32,10 @@ pub enum Effect {
         old: Option<ContextNo>,
         new: Box<Beginning>,
         session: Uuid,
+        /// Of what it refers to.
         totals: Totals,
+        /// Messages of its own behind that.
+        added: Vec<Stored>,
         working_set: Box<WorkingSet>,
     },
     /// End the old context and begin one that has messages of its own, in one step.

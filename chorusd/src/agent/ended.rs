@@ -17,7 +17,7 @@ use crate::message::ContextNo;
 impl State {
     pub(super) fn written(&mut self, result: Result<Written>, effects: &mut Vec<Effect>) {
         let Some(Busy::Writing { request, then }) = self.busy.take() else { return };
-        let Written { session, summarise } = match result {
+        let Written { session, summarise, warning } = match result {
             Ok(written) => written,
             Err(failure) => {
                 effects.push(Effect::Reply(request, Err(failure)));
@@ -29,12 +29,14 @@ impl State {
         }
         let pending = tell_saved(&session, summarise, effects);
         match then {
-            Then::Answer => effects.push(Effect::Reply(request, Ok(Reply::Saved { session, cleared: false, pending }))),
+            Then::Answer => {
+                effects.push(Effect::Reply(request, Ok(Reply::Saved { session, cleared: false, pending, warning })));
+            }
             Then::Compact => {
                 let context = self.context.as_ref().map_or(ContextNo(0), |context| context.no);
                 effects.push(Effect::Reply(request, Ok(Reply::SavedToCompact { context, session, pending })));
             }
-            Then::Clear => self.end(request, Reply::Saved { session, cleared: true, pending }, None, effects),
+            Then::Clear => self.end(request, Reply::Saved { session, cleared: true, pending, warning }, None, effects),
             Then::ClearWith { discarded } => {
                 let pins = self.context.as_ref().map_or(0, Context::pins);
                 let result = ClearResult { discarded, pins, saved: Some(*session) };

@@ -95,7 +95,10 @@ pub enum Verb {
 pub struct Restore {
     pub session: Uuid,
     pub session_id: String,
+    /// The first of its messages.
     pub messages: Vec<Stored>,
+    /// What comes behind them, and is not in the session.
+    pub added: Vec<Stored>,
     pub working_set: WorkingSet,
     /// Drop unsaved messages instead of saving them first.
     pub discard: bool,
@@ -167,11 +170,13 @@ pub struct Written {
     pub session: Box<Session>,
     /// A model is to summarise it: that of this agent.
     pub summarise: Option<Arc<Facts>>,
+    /// What a person should know of it.
+    pub warning: Option<String>,
 }
 
 impl From<Session> for Written {
     fn from(session: Session) -> Self {
-        Self { session: Box::new(session), summarise: None }
+        Self { session: Box::new(session), summarise: None, warning: None }
     }
 }
 
@@ -239,6 +244,8 @@ pub enum Reply {
         cleared: bool,
         /// A model's summary of it is on its way.
         pending: bool,
+        /// What a person should know of it.
+        warning: Option<String>,
     },
     /// This context may be compacted: the session holds it.
     SavedToCompact {

@@ -168,8 +168,8 @@ impl State {
         saved_first: Option<Box<Session>>,
         effects: &mut Vec<Effect>,
     ) {
-        let Restore { session, session_id, messages, mut working_set, .. } = *restore;
-        let (totals, held_pins) = (Totals::of(&messages), working_set.pinned_facts.clone());
+        let Restore { session, session_id, mut messages, added, mut working_set, .. } = *restore;
+        let (held, held_pins) = (Totals::of(&messages), working_set.pinned_facts.clone());
         // Pins without a conversation are in no session yet: they come along.
         if let Some(context) = self.context.as_ref().filter(|context| context.totals.messages == 0) {
             working_set.pinned_facts.extend(context.working_set.pinned_facts.iter().cloned());
@@ -178,21 +178,24 @@ impl State {
             old: self.context.as_ref().map(|context| context.no),
             new: Box::new(begin.clone()),
             session,
-            totals,
+            totals: held,
+            added: added.clone(),
             working_set: Box::new(working_set.clone()),
         });
+        // Record 0 is the reference to the session, record 1 the working set.
+        let next_record = u32::try_from(added.len()).unwrap_or(u32::MAX).saturating_add(2);
+        messages.extend(added);
         let context = Context {
+            totals: Totals::of(&messages),
             messages,
-            totals,
-            saved: totals.messages,
+            saved: held.messages,
             saved_session: Some(session),
             held_pins,
             base_session: Some(session),
             working_set,
             ..begun(&begin)
         };
-        // Record 0 is the reference to the session, record 1 the working set.
-        let by = By { restored: Some((session, session_id)), next_record: 2, receipt: None };
+        let by = By { restored: Some((session, session_id)), next_record, receipt: None };
         self.busy = Some(Busy::Replacing { request, context: Box::new(context), by, saved_first });
     }
 }

@@ -42,6 +42,7 @@ mod trim;
 pub mod turn;
 pub mod voice;
 pub mod window;
+pub mod workspace;
 
 pub use call::no_model;
 
@@ -75,6 +76,8 @@ pub struct Facts {
     pub profile: Result<Arc<Profile>, String>,
     /// Whether secrets are taken out of what it produces.
     pub redact: bool,
+    /// Whether a save commits its workspace.
+    pub checkpoint_workspace: bool,
 }
 
 impl Facts {
@@ -100,6 +103,7 @@ impl Default for Facts {
             limits: Limits::default(),
             profile: Ok(Arc::default()),
             redact: true,
+            checkpoint_workspace: false,
         }
     }
 }

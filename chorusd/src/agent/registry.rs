@@ -24,6 +24,7 @@ use super::meter::{self, Shown};
 use super::summaries::Summaries;
 use super::trim::{self, Trims};
 use super::window::Budget;
+use super::workspace::Checkpoints;
 use crate::clock::Clock;
 use crate::failure::{Failure, Result};
 use crate::llm::Models;
@@ -50,6 +51,7 @@ pub struct Registry {
     /// When contexts that nobody touches leave memory.
     pub untouched: IdleTimers,
     pub(super) trims: Trims,
+    pub(super) checkpoints: Checkpoints,
     tasks: TaskTracker,
     /// No turn begins any more.
     closing: AtomicBool,
@@ -87,6 +89,7 @@ impl Registry {
         let inner = Mutex::new(Inner { live, ..Inner::default() });
         Arc::new(Self {
             trims: Trims::default(),
+            checkpoints: Checkpoints::default(),
             store,
             directory,
             clock: world.clock.clone(),

@@ -11,6 +11,7 @@ use super::Facts;
 use super::effect::Draft;
 use super::event::Written;
 use super::summaries::Summaries;
+use super::workspace::Checkpoint;
 use crate::failure::{Failure, Result};
 use crate::message::Stored;
 use crate::session::beside::beside;
@@ -21,11 +22,16 @@ use crate::store::{Store, session_files};
 use crate::summary::{self, Digest, Extract};
 
 /// Writes the session of a live context and notes in the journal that it is saved; where a model is to summarise it, that is
-/// noted with it.
+/// noted with it. `checkpoint` is of the workspace, and begun only where a session is written.
 ///
 /// # Errors
 /// Whatever the disk says; then there is no session.
-pub(super) async fn save(store: &Arc<Store>, summaries: &Summaries, draft: Draft) -> Result<Written> {
+pub(super) async fn save(
+    store: &Arc<Store>,
+    summaries: &Summaries,
+    draft: Draft,
+    checkpoint: impl Future<Output = Checkpoint>,
+) -> Result<Written> {
     let (facts, summary) = (draft.facts.clone(), summaries.wanted(&draft).await);
     let (context, count, id) = (draft.context, draft.totals.messages, Uuid::new_v4());
     let slug = draft
@@ -48,21 +54,22 @@ pub(super) async fn save(store: &Arc<Store>, summaries: &Summaries, draft: Draft
         if !draft.ends {
             store.journal.saved(context, count, session.header.id).await?;
         }
-        return Ok(Written { session: Box::new(session), summarise: unfinished.map(|_| facts) });
+        return Ok(Written { session: Box::new(session), summarise: unfinished.map(|_| facts), warning: None });
     }
+    let Checkpoint { commit, warning } = checkpoint.await;
     let ends = draft.ends;
     // These may fall due by the thousand.
     let together = draft.trigger == Trigger::IdleTimeout;
     let make = move |dir: &Path, session_id: &str| {
         let bytes = draft.messages.iter().map(|message| message.json().len()).sum();
-        let (sha256, header) = beside(bytes, || hash(&draft.messages), || header(&draft, id, session_id));
+        let (sha256, header) = beside(bytes, || hash(&draft.messages), || header(&draft, id, session_id, commit));
         let filled = session_files::write(dir, &header, &draft.messages, sha256)?;
         Ok((header, filled))
     };
     // The mark comes last: it must not speak of a session that was taken back.
     let mark = || async move { if ends { Ok(()) } else { store.journal.saved(context, count, id).await } };
     let session = write(store, &facts, Place { wanted, known, together, summary }, make, mark).await?;
-    Ok(Written { session: Box::new(session), summarise: summary.map(|_| facts) })
+    Ok(Written { session: Box::new(session), summarise: summary.map(|_| facts), warning })
 }
 
 /// Whether a session has no summary but one in its own words, or none.
@@ -182,7 +189,7 @@ fn first_content(messages: &[Stored]) -> String {
     messages.first().and_then(|m| m.to_message().ok()).map(|m| m.content).unwrap_or_default()
 }
 
-fn header(draft: &Draft, id: Uuid, session_id: &str) -> SessionHeader {
+fn header(draft: &Draft, id: Uuid, session_id: &str, workspace_commit: Option<String>) -> SessionHeader {
     let extract = extract_of(&draft.messages);
     SessionHeader {
         schema: SESSION_SCHEMA,
@@ -202,6 +209,7 @@ fn header(draft: &Draft, id: Uuid, session_id: &str) -> SessionHeader {
         token_estimate: draft.totals.tokens(),
         restoration_tokens: draft.restoration,
         parent_id: draft.parent,
+        workspace_commit,
         tags: draft.tags.clone(),
         working_set: draft.working_set.clone(),
     }

@@ -42,11 +42,14 @@ pub struct AgentConfig {
     pub daily_cost_limit: f64,
     /// Whether secrets are taken out of what it produces.
     pub redact: bool,
+    /// Whether a save commits its workspace.
+    pub checkpoint_workspace: bool,
 }
 
 /// Keys that `agent config` sets; `name` is a rename and done elsewhere.
-pub const SETTABLE: [&str; 12] = [
+pub const SETTABLE: [&str; 13] = [
     "channel_id",
+    "checkpoint_workspace",
     "compact_at_tokens",
     "daily_cost_limit",
     "daily_token_limit",
@@ -112,6 +115,10 @@ impl AgentConfig {
                 .and_then(Value::as_f64)
                 .unwrap_or(defaults.defaults.daily_cost_limit),
             redact: map.get("redact").and_then(Value::as_bool).unwrap_or(defaults.defaults.redact),
+            checkpoint_workspace: map
+                .get("checkpoint_workspace")
+                .and_then(Value::as_bool)
+                .unwrap_or(defaults.defaults.checkpoint_workspace),
             map,
         })
     }
@@ -154,7 +161,7 @@ fn check(key: &str, value: &Value) -> Result<(), String> {
         "permissions" => value.is_string() || value.is_object(),
         "window_messages" | "compact_at_tokens" | "daily_token_limit" => value.is_u64(),
         "daily_cost_limit" => value.as_f64().is_some_and(|limit| limit.is_finite() && limit >= 0.0),
-        "redact" => value.is_boolean(),
+        "redact" | "checkpoint_workspace" => value.is_boolean(),
         "running_tasks" => value.is_array(),
         _ => true,
     };
@@ -192,7 +199,11 @@ pub fn normalise(key: &str, value: Value, profiles: &Profiles) -> Result<Value> 
                 .map(Value::Number)
                 .ok_or_else(|| Failure::invalid(format!("`{key}` must be a number of 0 or more")).hint(example(key)))?
         }
-        Value::String(text) if key == "redact" && matches!(&*text, "true" | "false") => Value::Bool(text == "true"),
+        Value::String(text)
+            if matches!(key, "redact" | "checkpoint_workspace") && matches!(&*text, "true" | "false") =>
+        {
+            Value::Bool(text == "true")
+        }
         // A profile of its own, typed as JSON.
         Value::String(text) if key == "permissions" && text.trim_start().starts_with('{') => {
             serde_json::from_str(&text)
@@ -221,7 +232,7 @@ fn example(key: &str) -> String {
             "the name of a profile, such as standard (`chorusctl permissions list`), or a profile as JSON".into()
         }
         "window_messages" | "compact_at_tokens" => "a whole number, for example 50".into(),
-        "redact" => "true or false".into(),
+        "redact" | "checkpoint_workspace" => "true or false".into(),
         "daily_token_limit" => "a whole number, for example 2000000; 0 is no limit".into(),
         "daily_cost_limit" => "US dollars, for example 2.50; 0 is no limit".into(),
         "model" => "a text, for example anthropic/claude-sonnet-4-5".into(),

@@ -90,6 +90,10 @@ pub const KEYS: &[Key] = &[
         c.defaults.redact = v.boolean()?;
         Ok(())
     }),
+    key("defaults", "checkpoint_workspace", |c, v| {
+        c.defaults.checkpoint_workspace = v.boolean()?;
+        Ok(())
+    }),
     key("discovery", "local", |c, v| {
         c.discovery_local = v.boolean()?;
         Ok(())

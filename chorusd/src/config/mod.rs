@@ -81,6 +81,8 @@ pub struct Defaults {
     pub daily_cost_limit: f64,
     /// Whether secrets are taken out of what agents produce.
     pub redact: bool,
+    /// Whether a save commits the agent's workspace.
+    pub checkpoint_workspace: bool,
 }
 
 impl Default for Config {
@@ -104,6 +106,7 @@ impl Default for Config {
                 daily_token_limit: 0,
                 daily_cost_limit: 0.0,
                 redact: true,
+                checkpoint_workspace: false,
             },
             providers: BTreeMap::new(),
             aliases: BTreeMap::new(),

@@ -66,6 +66,7 @@ impl Config {
             "defaults.daily_token_limit" => defaults.daily_token_limit.into(),
             "defaults.daily_cost_limit" => defaults.daily_cost_limit.into(),
             "defaults.redact" => defaults.redact.into(),
+            "defaults.checkpoint_workspace" => defaults.checkpoint_workspace.into(),
             "discovery.local" => self.discovery_local.into(),
             _ => return None,
         })

@@ -25,6 +25,7 @@ pub mod trash;
 pub mod uploads;
 pub mod usage;
 pub mod view;
+pub mod workspace;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -172,6 +172,7 @@ fn unreadable_header(facts: &Facts, name: &str, now: Timestamp) -> SessionHeader
         token_estimate: 0,
         restoration_tokens: TokenPair::default(),
         parent_id: None,
+        workspace_commit: None,
         tags: Vec::new(),
         working_set: WorkingSet::default(),
     }

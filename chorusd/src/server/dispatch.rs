@@ -7,7 +7,7 @@ use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_METHOD
 use chorus_proto::methods::send::Said;
 use chorus_proto::methods::{
     Method, agent, approvals, audit, chain, context, daemon, doctor, events, export, import, models, permissions, send,
-    session, settings, tasks, trash, usage,
+    session, settings, tasks, trash, tree, usage,
 };
 use chorus_proto::rpc::{Progress, Request, VERSION};
 use chorus_proto::{ErrorKind, PROTOCOL, RpcError};
@@ -38,7 +38,7 @@ pub struct Caller {
 }
 
 /// Every method there is, for hints.
-const METHODS: [&str; 55] = [
+const METHODS: [&str; 59] = [
     chain::Resume::NAME,
     chain::Compact::NAME,
     context::Rewind::NAME,
@@ -69,6 +69,10 @@ const METHODS: [&str; 55] = [
     session::Purge::NAME,
     session::Tag::NAME,
     session::Untag::NAME,
+    tree::Tree::NAME,
+    tree::Branch::NAME,
+    tree::Diff::NAME,
+    tree::Merge::NAME,
     trash::List::NAME,
     trash::Restore::NAME,
     trash::Empty::NAME,
@@ -120,6 +124,8 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
             answer.now::<context::History, _, _>(params, |p| ops::context::history::history(o, p)).await
         }
         session::Get::NAME => answer.now::<session::Get, _, _>(params, |p| ops::session::get::get(o, p)).await,
+        tree::Tree::NAME => answer.now::<tree::Tree, _, _>(params, |p| ops::session::tree::tree(o, p)).await,
+        tree::Diff::NAME => answer.now::<tree::Diff, _, _>(params, |p| ops::session::diff::diff(o, p)).await,
         export::Select::NAME => {
             answer.now::<export::Select, _, _>(params, |p| ops::session::export::select(o, p)).await
         }
@@ -231,6 +237,16 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
                 .whole::<session::Untag, _, _>(params, |p| async move { ops::session::untag::untag(&ops, p).await })
                 .await
         }
+        tree::Branch::NAME => {
+            answer
+                .whole::<tree::Branch, _, _>(params, |p| async move { ops::session::branch::branch(&ops, p).await })
+                .await
+        }
+        tree::Merge::NAME => {
+            answer
+                .whole::<tree::Merge, _, _>(params, |p| async move { ops::session::merge::merge(&ops, p).await })
+                .await
+        }
         trash::Restore::NAME => {
             answer
                 .whole::<trash::Restore, _, _>(params, |p| async move { ops::trash::restore::restore(&ops, p).await })
@@ -262,7 +278,12 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
         context::Save::NAME => answer.now::<context::Save, _, _>(params, |p| ops::context::save::save(o, p)).await,
         context::Clear::NAME => answer.now::<context::Clear, _, _>(params, |p| ops::context::clear::clear(o, p)).await,
         context::Restore::NAME => {
-            answer.now::<context::Restore, _, _>(params, |p| ops::context::restore::restore(o, p)).await
+            answer
+                .whole::<context::Restore, _, _>(
+                    params,
+                    |p| async move { ops::context::restore::restore(&ops, p).await },
+                )
+                .await
         }
         // A turn goes on without who asked for it.
         send::Send::NAME => {

@@ -72,6 +72,9 @@ pub fn write_header(out: &mut impl Write, header: &SessionHeader) -> io::Result<
     field("token_estimate", &header.token_estimate)?;
     field("restoration_tokens", &header.restoration_tokens)?;
     field("parent_id", &header.parent_id)?;
+    if header.workspace_commit.is_some() {
+        field("workspace_commit", &header.workspace_commit)?;
+    }
     field("tags", &header.tags)?;
     field("working_set", &header.working_set)?;
     out.write_all(b"  \"messages\": [")
@@ -198,6 +201,8 @@ struct AnySchema<'a> {
     restoration_tokens: TokenPair,
     #[serde(default)]
     parent_id: Option<Uuid>,
+    #[serde(default)]
+    workspace_commit: Option<String>,
     #[serde(default)]
     tags: Vec<String>,
     #[serde(default)]
@@ -328,6 +333,7 @@ fn finish(any: AnySchema<'_>, messages: Vec<Stored>, hash: MessageHash) -> Resul
         token_estimate: totals.tokens(),
         restoration_tokens: any.restoration_tokens,
         parent_id: any.parent_id,
+        workspace_commit: any.workspace_commit,
         tags: any.tags,
         working_set: any.working_set,
     };
@@ -366,6 +372,7 @@ mod tests {
             token_estimate: 0,
             restoration_tokens: TokenPair::default(),
             parent_id: None,
+            workspace_commit: None,
             tags: vec!["t".into()],
             working_set: WorkingSet::default(),
         }

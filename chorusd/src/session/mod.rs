@@ -8,6 +8,8 @@ pub mod import;
 pub mod markdown;
 pub mod selector;
 pub mod slug;
+pub mod stream;
+pub mod tree;
 
 pub use file::{FormatError, MessageHash, SessionFile};
 pub use selector::Selector;

@@ -15,6 +15,7 @@ use super::reserved::{Reservations, Reserved};
 use super::together::Together;
 use crate::failure::{Failure, Result, SyncFailed};
 use crate::message::Stored;
+use crate::session::stream::Lines;
 use crate::session::{MessageHash, SessionFile, file};
 
 /// Beginning of the name of a file that is being written.
@@ -283,14 +284,29 @@ pub fn read(path: &Path) -> Result<Found> {
     Ok(Found { file: file::parse(&Bytes::from(bytes)), stamp })
 }
 
-fn load(path: &Path) -> Result<(Vec<u8>, String)> {
-    let failed = |e: io::Error| match e.kind() {
+/// Opens a session file whose messages stand on a line each, to read them one by one; `None` where they do not. Blocks.
+///
+/// # Errors
+/// As [`read`].
+pub fn open(path: &Path) -> Result<Option<Lines<BufReader<File>>>> {
+    let opened = File::open(path).and_then(|file| Lines::open(BufReader::with_capacity(BUFFER, file)));
+    opened.map_err(|e| reading(path, &e))
+}
+
+/// The failure that `error` is for a session file that was to be read.
+#[must_use]
+pub fn reading(path: &Path, error: &io::Error) -> Failure {
+    match error.kind() {
         io::ErrorKind::NotFound => {
             Failure::new(ErrorKind::SessionNotFound, format!("the file {} is gone", path.display()))
                 .hint("`chorusctl context history` shows what is available; look in the trash")
         }
-        _ => Failure::io(format_args!("cannot read {}", path.display()), &e),
-    };
+        _ => Failure::io(format_args!("cannot read {}", path.display()), error),
+    }
+}
+
+fn load(path: &Path) -> Result<(Vec<u8>, String)> {
+    let failed = |e: io::Error| reading(path, &e);
     let mut source = File::open(path).map_err(failed)?;
     let metadata = source.metadata().map_err(failed)?;
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0).saturating_add(1));

@@ -136,6 +136,7 @@ mod tests {
             token_estimate: 0,
             restoration_tokens: TokenPair::default(),
             parent_id: None,
+            workspace_commit: None,
             tags: Vec::new(),
             working_set: WorkingSet::default(),
         }

@@ -1,5 +1,6 @@
 //! What a conversation was about: in a few of its own sentences ([`extract`]: no model, no network, the same every time), or in a
 //! model's words: what it is asked ([`question`]) and what is kept of its answer ([`answer`]).
+//! What becomes of two lines that come together: [`united`], [`account`].
 //! What is kept of messages that leave a window: [`findings`]. What a fresh context has of the session before it: [`background`].
 
 mod answer;
@@ -10,6 +11,7 @@ mod digest;
 mod extractive;
 mod findings;
 mod fit;
+mod merge;
 mod outcome;
 mod question;
 mod request;
@@ -20,4 +22,5 @@ pub use background::{acknowledged, acknowledgement, background, restoration};
 pub use digest::Digest;
 pub use extractive::{Extract, extract};
 pub use findings::{Findings, MOST, findings};
-pub use question::question;
+pub use merge::{Line, account, told, united};
+pub use question::{lines_question, question};

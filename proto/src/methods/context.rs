@@ -176,6 +176,9 @@ pub struct SaveResult {
     /// A summary is on its way: an event `summary.ready` with the session's id follows, whatever becomes of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub summary_pending: bool,
+    /// What a person should know, for example that the workspace was not committed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -255,6 +258,9 @@ pub struct RestoreParams {
     /// the agent by themselves.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own: bool,
+    /// Bring back the files of the workspace, too, as they were when it was saved.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub files: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -265,6 +271,9 @@ pub struct RestoreResult {
     pub messages: u64,
     /// What the live context was saved as before.
     pub saved_first: Option<Session>,
+    /// With `files`, the newest commit of the workspace, which has those files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files_commit: Option<String>,
     /// What a person should know, for example that the file was changed since it was saved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,

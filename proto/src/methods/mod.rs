@@ -23,6 +23,7 @@ pub mod session;
 pub mod settings;
 pub mod tasks;
 pub mod trash;
+pub mod tree;
 pub mod usage;
 
 /// A verb of the protocol.

@@ -172,6 +172,11 @@ fn a_kill_at_any_call_of_a_resume_or_a_compaction_loses_and_doubles_nothing() {
 }
 
 #[test]
+fn a_kill_at_any_call_of_a_branch_or_a_merge_loses_and_doubles_nothing() {
+    strike(&[Verb::Branch, Verb::Merge]);
+}
+
+#[test]
 fn a_kill_at_any_call_of_a_shutdown_loses_and_doubles_nothing() {
     strike(&[Verb::Shutdown]);
 }

@@ -6,6 +6,7 @@ use chorus_proto::methods::chain::{Compact, CompactParams, Resume, ResumeParams}
 use chorus_proto::methods::context::{
     Append, AppendParams, Clear, ClearParams, Restore, RestoreParams, Save, SaveParams,
 };
+use chorus_proto::methods::tree::{Branch, BranchParams, Merge, MergeParams};
 use chorus_proto::{CallError, Client, NewMessage, Role};
 use chorus_tests::chat::Chat as _;
 use chorus_tests::process::signal;
@@ -26,6 +27,8 @@ pub enum Verb {
     Restore,
     Resume,
     Compact,
+    Branch,
+    Merge,
     Shutdown,
 }
 
@@ -78,6 +81,15 @@ impl Verb {
             }
             Self::Resume => client.call::<Resume>(&ResumeParams { agent, session: "latest".into() }).map(drop),
             Self::Compact => client.call::<Compact>(&CompactParams { agent, undo: false }).map(drop),
+            Self::Branch => {
+                let params = BranchParams { agent, session: "latest".into(), ..Default::default() };
+                client.call::<Branch>(&params).map(drop)
+            }
+            Self::Merge => {
+                let saved = client.call::<Save>(&SaveParams { agent: agent.clone(), ..Default::default() });
+                let (a, b) = ("latest".into(), "latest~1".into());
+                saved.and_then(|_| client.call::<Merge>(&MergeParams { agent, a, b, own: false })).map(drop)
+            }
             Self::Shutdown => {
                 signal(daemon.pid, Signal::TERM);
                 return daemon.wait().success();
@@ -109,9 +121,14 @@ impl Verb {
                 states.extend([saved.clone(), live(Vec::new(), &saved)]);
             }
             Self::Clear => states.push(live(Vec::new(), before)),
-            Self::Restore => {
+            Self::Restore | Self::Branch => {
                 let saved = before.with_save();
                 states.extend([saved.clone(), live(before.saved[0].clone(), &saved)]);
+            }
+            Self::Merge => {
+                let saved = before.with_save();
+                let account = GENERATED.to_owned();
+                states.extend([saved.clone(), live([before.saved[0].clone(), vec![account]].concat(), &saved)]);
             }
             Self::Resume | Self::Compact => {
                 let saved = before.with_save();

@@ -5,6 +5,7 @@ use chorus_proto::methods::context::{Restore, RestoreParams};
 use crate::app::App;
 use crate::commands::describe;
 use crate::error::Failure;
+use crate::ui::safe;
 use crate::ui::words::count;
 
 /// Put a saved conversation back as the live one
@@ -21,13 +22,16 @@ pub struct Args {
     /// Do not save the live conversation first
     #[arg(long)]
     discard: bool,
+    /// Bring back the files of the workspace, too, in a new commit; refused where changes of it would be lost
+    #[arg(long)]
+    files: bool,
 }
 
 impl Args {
     /// All of a session.
     #[must_use]
     pub fn of(session: String) -> Self {
-        Self { session, at: None, discard: false }
+        Self { session, at: None, discard: false, files: false }
     }
 }
 
@@ -42,6 +46,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         at: args.at,
         discard: args.discard,
         own: app.global.agent.is_none(),
+        files: args.files,
     };
     app.answer::<Restore>(&params, |app, result| {
         for warning in &result.warnings {
@@ -58,6 +63,10 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         };
         let line = format!("restored {}: {how_many}", describe::name(&app.out, &result.session));
         app.out.done(&line)?;
+        if let Some(commit) = &result.files_commit {
+            let line = format!("the files of the workspace are back: commit {}", safe::one_line(commit));
+            app.out.done(&line)?;
+        }
         describe::paragraph(&mut app.out, result.session.header.summary.as_deref().unwrap_or_default())
     })
 }

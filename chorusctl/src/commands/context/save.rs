@@ -58,6 +58,9 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         let typed = if waited { Some(to_raw_value(&saved).map_err(CallError::from)?) } else { None };
         return app.out.json_line(typed.as_deref().unwrap_or(&raw));
     }
+    for warning in &saved.warnings {
+        app.notes.warning(warning);
+    }
     describe::saved(&mut app.out, &saved.session)?;
     if saved.cleared { app.out.done("the context is clear") } else { Ok(()) }
 }

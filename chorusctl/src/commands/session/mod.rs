@@ -5,12 +5,16 @@ use clap::Subcommand;
 use crate::app::App;
 use crate::error::Failure;
 
+pub mod branch;
 pub mod delete;
+pub mod diff;
 pub mod export;
 pub mod import;
+pub mod merge;
 pub mod purge;
 pub mod show;
 pub mod tag;
+pub mod tree;
 pub mod untag;
 mod upload;
 
@@ -30,6 +34,14 @@ enum Verb {
     Tag(tag::Args),
     /// Take tags off a saved conversation
     Untag(untag::Args),
+    /// Draw saved conversations as a tree: what goes on from what
+    Tree(tree::Args),
+    /// Go on from a saved conversation in a second line of work
+    Branch(branch::Args),
+    /// Show where two saved conversations part, and what each says from there on
+    Diff(diff::Args),
+    /// Bring two lines of work together in a new live conversation
+    Merge(merge::Args),
     /// Write saved conversations to standard output or into files
     Export(export::Args),
     /// Save conversations of other programs as sessions
@@ -49,6 +61,10 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         Verb::Show(args) => show::run(args, app),
         Verb::Tag(args) => tag::run(args, app),
         Verb::Untag(args) => untag::run(args, app),
+        Verb::Tree(args) => tree::run(args, app),
+        Verb::Branch(args) => branch::run(args, app),
+        Verb::Diff(args) => diff::run(args, app),
+        Verb::Merge(args) => merge::run(args, app),
         Verb::Export(args) => export::run(args, app),
         Verb::Import(args) => import::run(args, app),
         Verb::Delete(args) => delete::run(args, app),

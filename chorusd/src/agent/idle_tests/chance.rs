@@ -40,8 +40,8 @@ impl World {
             14 | 15 if !self.sessions.is_empty() => {
                 let (session, messages) = self.sessions[self.dice.index(self.sessions.len())].clone();
                 let (working_set, discard) = (WorkingSet::default(), self.dice.one_in(4));
-                let session_id = String::new();
-                Verb::Restore(Box::new(Restore { session, session_id, messages, working_set, discard }))
+                let (session_id, added) = (String::new(), Vec::new());
+                Verb::Restore(Box::new(Restore { session, session_id, messages, added, working_set, discard }))
             }
             16 | 17 => Verb::Rewind { turns: 1 + self.dice.below(2) },
             18 => Verb::Unrewind,

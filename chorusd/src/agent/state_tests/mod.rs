@@ -115,6 +115,7 @@ pub(super) fn session(draft: &Draft) -> Session {
         token_estimate: 0,
         restoration_tokens: TokenPair::default(),
         parent_id: draft.parent,
+        workspace_commit: None,
         tags: Vec::new(),
         working_set: WorkingSet::default(),
     };
@@ -279,6 +280,7 @@ fn restore(discard: bool) -> Verb {
         session: Uuid::from_u128(5),
         session_id: "old".into(),
         messages,
+        added: Vec::new(),
         working_set,
         discard,
     }))
@@ -313,6 +315,22 @@ fn restore_with_discard_and_of_a_saved_context_saves_nothing() {
     assert!(matches!(bench.ask(restore(true))[..], [Effect::Replace { .. }]));
     bench.handle(Event::Replaced(Ok(())));
     assert!(matches!(bench.ask(restore(false))[..], [Effect::Replace { .. }]));
+}
+
+#[test]
+fn a_restore_may_bring_messages_that_are_in_no_session() {
+    let mut bench = Bench::new();
+    let Verb::Restore(mut merged) = restore(false) else { panic!() };
+    merged.added = vec![stored(Role::Assistant, "account")];
+    let effects = bench.ask(Verb::Restore(merged));
+    let [Effect::Replace { totals, added, .. }] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!((totals.messages, added.len()), (2, 1));
+    bench.handle(Event::Replaced(Ok(())));
+    let context = bench.state.context().unwrap();
+    assert_eq!((context.totals.messages, context.unsaved(), context.is_unsaved()), (3, 1, true));
+    let effects = bench.append("on");
+    let [Effect::Append(append)] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!(append.first, 3, "behind the reference, the working set and the account");
 }
 
 #[test]

@@ -11,6 +11,7 @@ pub mod resume;
 pub mod rewind;
 pub mod save;
 pub mod show;
+pub mod taken;
 pub mod unpin;
 
 use crate::failure::Failure;

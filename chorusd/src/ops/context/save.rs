@@ -19,9 +19,12 @@ pub async fn save(ops: &Ops, params: SaveParams) -> Result<SaveResult> {
     let verb = Verb::Save { description, tags, clear: params.clear };
     match ops.registry.ask(agent.facts.id, verb).await?.reply {
         // The file has a summary in the conversation's own words already; a model's takes its place.
-        Reply::Saved { session, cleared, pending } => {
-            Ok(SaveResult { session: *session, cleared, summary_pending: pending })
-        }
+        Reply::Saved { session, cleared, pending, warning } => Ok(SaveResult {
+            session: *session,
+            cleared,
+            summary_pending: pending,
+            warnings: warning.into_iter().collect(),
+        }),
         _ => Err(wrong_reply()),
     }
 }

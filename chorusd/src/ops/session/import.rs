@@ -197,6 +197,7 @@ async fn keep(ops: &Ops, agent: Uuid, imported: Imported) -> Result<Session> {
             token_estimate: totals.tokens(),
             restoration_tokens: about.restoration_tokens.unwrap_or_default(),
             parent_id: about.parent_id,
+            workspace_commit: None,
             tags: about.tags,
             working_set: about.working_set.unwrap_or_default(),
         };

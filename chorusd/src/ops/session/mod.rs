@@ -1,9 +1,13 @@
 //! `session.*`.
 
+pub mod branch;
 pub mod delete;
+pub mod diff;
 pub mod export;
 pub mod get;
 pub mod import;
+pub mod merge;
 pub mod purge;
 pub mod tag;
+pub mod tree;
 pub mod untag;

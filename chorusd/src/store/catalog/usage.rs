@@ -20,6 +20,8 @@ pub enum CallKind {
     Turn,
     Summary,
     Acknowledgement,
+    /// Of two lines that come together.
+    Account,
 }
 
 impl CallKind {
@@ -30,6 +32,7 @@ impl CallKind {
             Self::Turn => "turn",
             Self::Summary => "summary",
             Self::Acknowledgement => "acknowledgement",
+            Self::Account => "account",
         }
     }
 }

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use chorus_proto::TokenPair;
-use rusqlite::Connection;
+use rusqlite::{Connection, params};
+use uuid::Uuid;
 
 use super::chain::{self, Chain};
 use super::{Journal, NewEvent, NewHead, Record, events, head, unreadable};
@@ -52,6 +53,37 @@ impl Journal {
         async move { done.await.map(drop) }
     }
 
+    /// Ends `old` and begins a context that holds the first messages of a session, as a reference.
+    pub fn replace(
+        &self,
+        old: Option<ContextNo>,
+        context: ContextNo,
+        head: NewHead,
+        reference: Reference,
+    ) -> impl Future<Output = Result<()>> + Send + use<> {
+        let Reference { session, totals: held, working_set, added } = reference;
+        self.writer.submit(move |conn| {
+            if let Some(old) = old {
+                chain::end(conn, old)?;
+            }
+            head.insert(conn, context)?;
+            let mut chain = Chain::empty();
+            chain.add(conn, 0, &Record::Session { id: *session.as_bytes(), messages: held.messages })?;
+            chain.add(conn, 1, &Record::WorkingSet { json: &working_set })?;
+            for (number, message) in (2_u32..).zip(&added) {
+                chain.add(conn, number, &Record::Message { json: message.json() })?;
+            }
+            let mut totals = Totals::of(&added);
+            totals.join(held);
+            head::add(conn, context, totals, head.started_at, head.idle_deadline_at, chain.newest())?;
+            conn.prepare_cached(
+                "UPDATE contexts SET base_session = ?2, saved_messages = ?3, saved_session = ?2 WHERE id = ?1",
+            )?
+            .execute(params![context.0, session.as_bytes(), held.messages])?;
+            Ok(())
+        })
+    }
+
     /// Ends a context, where there is one, and begins another with messages of its own, in one step.
     pub fn renew(&self, renewal: Renewal) -> impl Future<Output = Result<()>> + Send + use<> {
         let (events, told) = (self.events.clone(), self.told.clone());
@@ -78,6 +110,18 @@ impl Journal {
         });
         async move { done.await.map(drop) }
     }
+}
+
+/// What a context begins with that holds messages of a session.
+#[derive(Debug)]
+pub struct Reference {
+    pub session: Uuid,
+    /// Of the messages that it holds: the session's first.
+    pub totals: Totals,
+    /// JSON.
+    pub working_set: Bytes,
+    /// Messages of its own behind those.
+    pub added: Vec<Stored>,
 }
 
 /// What is written behind the messages where a reference to a session is written out.

@@ -17,7 +17,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use bytes::Bytes;
 use chorus_proto::methods::context::AppendResult;
 use chorus_proto::{Event, EventType};
 use jiff::Timestamp;
@@ -30,7 +29,7 @@ pub use chain::Entry;
 pub use change::{Change, ChangeRecord};
 pub use events::NewEvent;
 pub use head::{Head, NewHead, from_nanos, to_nanos};
-pub use links::{Behind, Renewal};
+pub use links::{Behind, Reference, Renewal};
 pub use record::{Record, unreadable};
 pub use turn::{KnownTurn, TurnMark};
 
@@ -234,35 +233,6 @@ impl Journal {
     /// Ends a context. Its records are trimmed by [`Journal::trim`].
     pub fn end(&self, context: ContextNo) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit_checked(move |conn| chain::end(conn, context), |()| ())
-    }
-
-    /// Ends `old` and begins a context that holds the first `messages` messages of `session`, as a reference.
-    pub fn replace(
-        &self,
-        old: Option<ContextNo>,
-        context: ContextNo,
-        head: NewHead,
-        session: Uuid,
-        totals: Totals,
-        working_set: Option<Bytes>,
-    ) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| {
-            if let Some(old) = old {
-                chain::end(conn, old)?;
-            }
-            head.insert(conn, context)?;
-            let mut chain = Chain::empty();
-            chain.add(conn, 0, &Record::Session { id: *session.as_bytes(), messages: totals.messages })?;
-            if let Some(json) = &working_set {
-                chain.add(conn, 1, &Record::WorkingSet { json })?;
-            }
-            head::add(conn, context, totals, head.started_at, head.idle_deadline_at, chain.newest())?;
-            conn.prepare_cached(
-                "UPDATE contexts SET base_session = ?2, saved_messages = ?3, saved_session = ?4 WHERE id = ?1",
-            )?
-            .execute(params![context.0, session.as_bytes(), totals.messages, session.as_bytes()])?;
-            Ok(())
-        })
     }
 
     /// Notes a change that is no message: pins, a rewind. Begins the context where there is none; `totals` and `saved`

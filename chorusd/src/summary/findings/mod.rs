@@ -108,6 +108,11 @@ fn key(kind: char, text: &str) -> String {
     if kind == 'f' { text.trim().to_owned() } else { plain(text) }
 }
 
+/// Whether two texts are the same but for case, white space and the end of the sentence.
+pub(super) fn same(one: &str, other: &str) -> bool {
+    plain(one) == plain(other)
+}
+
 /// What makes two texts the same: their words, whatever stands around them.
 fn plain(text: &str) -> String {
     let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();

@@ -50,16 +50,25 @@ async fn commit(params: Params, scene: &Scene) -> Told<String> {
     let _alone = scene.world.git.of(scene.agent).await;
     let git = Git::new(scene).await?;
     let paths: Vec<String> = params.paths.iter().map(|path| names::exactly(path)).collect();
-    let all = if paths.is_empty() { vec![":(top)".to_owned()] } else { paths.clone() };
-    let plain = |args: &[&str]| args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>();
-    let others = other_repositories(&git).await?;
+    if !stage(&git, &paths).await? {
+        return Err("nothing was committed: there are no changes".into());
+    }
+    record(&git, &params.message, paths).await
+}
+
+/// Takes all changes of these paths, or all there are, into the index; whether there is something to commit then.
+pub(super) async fn stage(git: &Git<'_>, paths: &[String]) -> Told<bool> {
+    let all = if paths.is_empty() { vec![":(top)".to_owned()] } else { paths.to_vec() };
+    let others = other_repositories(git).await?;
     git.done([plain(&["add", "--all", "--"]), all.clone(), others].concat()).await?;
     // Where there is nothing to commit, `git commit` would look into other repositories for something to say.
     let same = ["diff", "--cached", "--quiet", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--"];
-    if git.run([plain(&same), all].concat()).await?.ok {
-        return Err("nothing was committed: there are no changes".into());
-    }
-    let message = format!("--message={}", params.message);
+    Ok(!git.run([plain(&same), all].concat()).await?.ok)
+}
+
+/// Commits what the index has of these paths, or all of it; what git said.
+pub(super) async fn record(git: &Git<'_>, message: &str, paths: Vec<String>) -> Told<String> {
+    let message = format!("--message={message}");
     let mut args = plain(&["commit", "--allow-empty", "--no-verify", "--no-gpg-sign", "--no-status", &message]);
     if !paths.is_empty() {
         args.push("--".into());
@@ -67,6 +76,10 @@ async fn commit(params: Params, scene: &Scene) -> Told<String> {
     }
     let said = git.run(args).await?;
     if said.ok { Ok(said.text) } else { Err(format!("nothing was committed: {}", said.text)) }
+}
+
+fn plain(args: &[&str]) -> Vec<String> {
+    args.iter().map(|arg| (*arg).to_owned()).collect()
 }
 
 /// Repositories that the workspace's own has noted in it, as paths to leave out: to see whether something changed there, git would go by

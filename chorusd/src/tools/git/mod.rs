@@ -3,6 +3,7 @@
 
 mod branch;
 mod checkout;
+pub mod checkpoint;
 mod commit;
 mod diff;
 mod init;

@@ -1,0 +1,56 @@
+//! `chorusctl session branch`.
+
+use chorus_proto::methods::tree::{Branch, BranchParams};
+
+use crate::app::App;
+use crate::commands::describe;
+use crate::error::Failure;
+use crate::ui::safe;
+use crate::ui::words::count;
+
+/// Go on from a saved conversation in a second line of work
+///
+/// It becomes the live conversation, of this agent or of another one; unsaved messages there are saved first. The session, and what went
+/// on from it, stay as they are. A session is named as for `session show`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The session
+    session: String,
+    /// Only the first N messages, cut back to where no tool call lacks its result
+    #[arg(long, value_name = "N")]
+    at: Option<u64>,
+    /// The agent that goes on with it
+    #[arg(long = "as", value_name = "AGENT", id = "as")]
+    goes_on: Option<String>,
+}
+
+/// Branches.
+///
+/// # Errors
+/// Why there is no branch.
+pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    let params = BranchParams {
+        agent: app.agent(),
+        session: args.session,
+        own: app.global.agent.is_none(),
+        at: args.at,
+        as_agent: args.goes_on,
+    };
+    app.answer::<Branch>(&params, |app, result| {
+        for warning in &result.warnings {
+            app.notes.warning(warning);
+        }
+        if let Some(before) = &result.saved_first {
+            let line = format!("the live conversation is kept: {}", describe::session(&app.out, before));
+            app.out.done(&line)?;
+        }
+        let all = result.session.header.message_count;
+        let how_many = match result.messages {
+            live if live == all => count(live, "message"),
+            live => format!("the first {live} of {all} messages"),
+        };
+        let from = describe::name(&app.out, &result.session);
+        let line = format!("{} goes on from {from}: {how_many}", safe::one_line(&result.agent));
+        app.out.done(&line)
+    })
+}

@@ -1,0 +1,138 @@
+//! `chorusctl session diff`.
+
+use chorus_proto::methods::tree::{Diff, DiffLine, DiffParams, DiffResult, Side};
+use chorus_proto::{Role, Session};
+
+use crate::app::App;
+use crate::commands::describe;
+use crate::commands::transcript::PAGE;
+use crate::error::Failure;
+use crate::reply;
+use crate::ui::out::Format;
+use crate::ui::words::count;
+use crate::ui::{Out, Style, safe, text};
+
+/// Messages of each line that are shown at first, and lines of text of each.
+const MESSAGES: u64 = 10;
+const LINES: usize = 8;
+
+/// Show where two saved conversations part, and what each says from there on
+///
+/// Messages are compared by who says what; ids and times make no difference, as an import gives them anew. A session is named as for
+/// `session show`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// One session
+    #[arg(value_name = "SESSION")]
+    a: String,
+    /// The other
+    #[arg(value_name = "SESSION")]
+    b: String,
+    /// All messages of both lines, to their ends
+    #[arg(long)]
+    all: bool,
+}
+
+/// Compares them.
+///
+/// # Errors
+/// Why they cannot be compared.
+pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    let (agent, own) = (app.agent(), app.global.agent.is_none());
+    let asked = |a: &str, b: &str, offset, limit| DiffParams {
+        agent: agent.clone(),
+        a: a.to_owned(),
+        b: b.to_owned(),
+        own,
+        offset: Some(offset),
+        limit,
+    };
+    if app.out.format() != Format::Text {
+        let page = |offset| asked(&args.a, &args.b, offset, None);
+        return reply::whole::<Diff, _>(app, "lines", &page(0), page);
+    }
+    let limit = if args.all { PAGE } else { MESSAGES };
+    let first = app.call::<Diff>(&asked(&args.a, &args.b, 0, Some(limit)))?;
+    heading(&mut app.out, &first)?;
+    // Whatever is saved meanwhile, the following pages are of these.
+    let (a, b) = (first.a.header.id.to_string(), first.b.header.id.to_string());
+    let of_a = first.a.header.message_count.saturating_sub(first.common);
+    let of_b = first.b.header.message_count.saturating_sub(first.common);
+    let mut page = first;
+    let mut shown = 0;
+    loop {
+        for line in &page.lines {
+            message(&mut app.out, line, args.all)?;
+        }
+        shown += page.lines.len() as u64;
+        let offset = match page.next.filter(|_| !page.lines.is_empty()) {
+            Some(next) if args.all => next,
+            _ if args.all => return Ok(()),
+            // The beginning of each line.
+            _ if shown < of_a.min(MESSAGES) => shown,
+            _ if shown < of_a.min(MESSAGES) + of_b.min(MESSAGES) => of_a + shown - of_a.min(MESSAGES),
+            _ => break,
+        };
+        let most = if args.all { PAGE } else { (of_a.min(MESSAGES) + of_b.min(MESSAGES)).saturating_sub(shown) };
+        page = app.call::<Diff>(&asked(&a, &b, offset, Some(most)))?;
+        if page.lines.is_empty() {
+            break;
+        }
+    }
+    let left = (of_a + of_b).saturating_sub(shown);
+    if left > 0 {
+        app.notes.line(&count(left, "more message"));
+        app.notes.hint("`--all` shows them, and texts to their ends; so does --json");
+    }
+    Ok(())
+}
+
+fn heading(out: &mut Out, diff: &DiffResult) -> Result<(), Failure> {
+    for (mark, style, session) in [("---", Style::Bad, &diff.a), ("+++", Style::Good, &diff.b)] {
+        let told = title(out, session);
+        let line = format!("{} {told}", out.paint(style, mark));
+        writeln!(out, "{line}")?;
+    }
+    let same = match diff.common {
+        0 => "no message is the same".to_owned(),
+        1 => "the first message is the same".to_owned(),
+        common => format!("the first {common} messages are the same"),
+    };
+    let parts = if diff.lines.is_empty() { ", and there are no others" } else { "" };
+    let line = format!("{same}{parts}");
+    writeln!(out, "{}", out.paint(Style::Faint, &line))
+}
+
+fn title(out: &mut Out, session: &Session) -> String {
+    let saved = out.clock().local(session.header.saved_at);
+    format!("{}  {saved}", describe::session(out, session))
+}
+
+fn message(out: &mut Out, line: &DiffLine, whole: bool) -> Result<(), Failure> {
+    let (mark, style) = if line.side == Side::A { ("-", Style::Bad) } else { ("+", Style::Good) };
+    let message = &line.message;
+    let who = match message.role {
+        Role::ToolResult => "result",
+        role => role.as_str(),
+    };
+    let heading = format!("@@ {mark}{} {who} @@", line.number);
+    writeln!(out, "{}", out.paint(Style::Faint, &heading))?;
+    let calls = message.tool_calls.iter();
+    let calls = calls.map(|call| format!("→ {} {}", safe::one_line(&call.name), safe::one_line(call.params.get())));
+    let content = safe::clean(message.content.trim_end()).into_owned();
+    let all: Vec<String> = content.lines().map(str::to_owned).chain(calls).collect();
+    let most = if whole { usize::MAX } else { LINES };
+    for text in all.iter().take(most) {
+        let line = format!("{mark} {text}");
+        let line = match out.width().filter(|_| !whole) {
+            Some(width) => text::truncate(&line, width).into_owned(),
+            None => line,
+        };
+        writeln!(out, "{}", out.paint(style, &line))?;
+    }
+    if all.len() > most {
+        let rest = format!("{mark} … {} more lines", all.len() - most);
+        writeln!(out, "{}", out.paint(Style::Faint, &rest))?;
+    }
+    Ok(())
+}

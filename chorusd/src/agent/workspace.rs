@@ -1,0 +1,111 @@
+//! The workspace of an agent as saves and restores of its sessions see it.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use chorus_proto::Trigger;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::Facts;
+use super::effect::Draft;
+use super::registry::Registry;
+use crate::tools::{Scene, checkpoint};
+use crate::who::Requester;
+
+/// Checkpoints that nobody waits for are made so many at once.
+const BESIDE: usize = 2;
+
+/// How long git may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long it may take while the daemon stops, the waiting for others included.
+const AT_THE_END: Duration = Duration::from_secs(3);
+
+/// Characters of a commit's message.
+const MESSAGE: usize = 120;
+
+/// Room for checkpoints of contexts that fall idle or are put away together.
+#[derive(Debug)]
+pub struct Checkpoints(Semaphore);
+
+impl Default for Checkpoints {
+    fn default() -> Self {
+        Self(Semaphore::new(BESIDE))
+    }
+}
+
+/// What became of a workspace when its context was saved.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// `None`: it is not wished for, or failed.
+    pub commit: Option<String>,
+    /// Why it failed.
+    pub warning: Option<String>,
+}
+
+/// Commits the workspace of the agent whose context is saved, where its configuration wishes for that.
+pub(super) fn checkpoint(registry: &Arc<Registry>, draft: &Draft) -> impl Future<Output = Checkpoint> + Send + use<> {
+    let (registry, facts, trigger) = (registry.clone(), draft.facts.clone(), draft.trigger);
+    let about = draft.description.clone();
+    async move {
+        if !facts.checkpoint_workspace {
+            return Checkpoint::default();
+        }
+        match commit(&registry, &facts, trigger, about.as_deref()).await {
+            Ok(commit) => Checkpoint { commit: Some(commit), warning: None },
+            Err(why) => {
+                let why: String = why.lines().next().unwrap_or_default().chars().take(300).collect();
+                tracing::warn!(agent = %facts.name, why, "a workspace was not committed with its session");
+                Checkpoint { commit: None, warning: Some(format!("the workspace was not committed: {why}")) }
+            }
+        }
+    }
+}
+
+async fn commit(
+    registry: &Arc<Registry>,
+    facts: &Arc<Facts>,
+    trigger: Trigger,
+    about: Option<&str>,
+) -> Result<String, String> {
+    let about = about.map_or_else(|| trigger.as_str().to_owned(), |about| about.replace(char::is_control, " "));
+    let message: String = format!("Checkpoint: {about}").chars().take(MESSAGE).collect();
+    let cancel = CancellationToken::new();
+    // What is dropped in the middle leaves no command behind.
+    let _ends = cancel.clone().drop_guard();
+    let scene = scene(registry, facts, cancel);
+    let made = async {
+        let _turn = match trigger {
+            Trigger::IdleTimeout | Trigger::Shutdown => registry.checkpoints.0.acquire().await.ok(),
+            _ => None,
+        };
+        tokio::time::timeout(PATIENCE, checkpoint::checkpoint(&scene, &message)).await
+    };
+    let made = match trigger {
+        Trigger::Shutdown => tokio::time::timeout(AT_THE_END, made).await.unwrap_or_else(Err),
+        _ => made.await,
+    };
+    made.unwrap_or_else(|_| Err("git did not end in time".into()))
+}
+
+/// What git sees of an agent outside of any turn.
+pub fn scene(registry: &Arc<Registry>, facts: &Arc<Facts>, cancel: CancellationToken) -> Scene {
+    let profile = facts.profile.clone().unwrap_or_default();
+    let now = facts.profile.clone().ok();
+    Scene {
+        agent: facts.id,
+        agent_name: facts.name.clone(),
+        dir: facts.dir.clone(),
+        turn: Uuid::nil(),
+        requester: Requester::Nobody,
+        profile,
+        profile_now: Box::new(move || now.clone()),
+        redactor: facts.redact.then(|| registry.models.redactor().clone()),
+        cancel,
+        agreed: OnceLock::new(),
+        say: Box::new(|_| ()),
+        world: registry.world.clone(),
+    }
+}

@@ -1,0 +1,96 @@
+//! What is taken of a session that becomes a live context: its first messages, and the working set that goes with them.
+
+use std::collections::HashSet;
+
+use chorus_proto::{ErrorKind, Item, ItemSource, WorkingSet};
+use serde::Deserialize;
+
+use crate::agent::context::whole_calls;
+use crate::agent::event::{Restore, Verb};
+use crate::failure::{Failure, Result};
+use crate::message::Stored;
+use crate::ops::Ops;
+use crate::ops::session::get::read;
+use crate::store::catalog::SessionRow;
+
+/// The beginning of a session, or all of it.
+#[derive(Debug)]
+pub struct Taken {
+    pub messages: Vec<Stored>,
+    pub working_set: WorkingSet,
+    /// What a person should know of it.
+    pub warnings: Vec<String>,
+}
+
+impl Taken {
+    /// Reads a session; with `at`, only its first messages, cut back to where no call lacks its result.
+    ///
+    /// # Errors
+    /// `session_not_found`, `corrupt_session`; `invalid_params` where it has fewer messages, `nothing_to_save` where none is left.
+    pub async fn read(ops: &Ops, row: &SessionRow, at: Option<u64>) -> Result<Self> {
+        let (file, changed) = read(ops, row).await?;
+        let name = &row.header.session_id;
+        let mut warnings = Vec::new();
+        if changed {
+            warnings.push(format!("the file of {name} was changed since it was saved"));
+        }
+        let (mut messages, mut working_set) = (file.messages, file.header.working_set);
+        if let Some(at) = at {
+            let wanted = usize::try_from(at).unwrap_or(usize::MAX);
+            if wanted > messages.len() {
+                return Err(Failure::invalid(format!("{name} has {} messages, not {at}", messages.len()))
+                    .hint("`chorusctl session show` shows them"));
+            }
+            let keep = whole_calls(&messages, wanted);
+            if keep < wanted {
+                warnings.push(format!(
+                    "cut back to {keep} messages: the next one calls tools whose results would be missing"
+                ));
+            }
+            forget_later(&mut working_set, &messages[keep..]);
+            messages.truncate(keep);
+        }
+        if messages.is_empty() {
+            return Err(Failure::new(ErrorKind::NothingToSave, "there would be no messages in the context")
+                .hint("`chorusctl context clear` empties a context"));
+        }
+        Ok(Self { messages, working_set, warnings })
+    }
+
+    /// What puts it in the place of a live context, as messages of the session of `row`.
+    #[must_use]
+    pub fn into_verb(self, row: &SessionRow, discard: bool) -> Verb {
+        Verb::Restore(Box::new(Restore {
+            session: row.header.id,
+            session_id: row.header.session_id.clone(),
+            messages: self.messages,
+            added: Vec::new(),
+            working_set: self.working_set,
+            discard,
+        }))
+    }
+}
+
+/// Takes out of a working set what was made from messages that come later than those that are kept. What people put into it stays.
+pub fn forget_later(set: &mut WorkingSet, later: &[Stored]) {
+    #[derive(Deserialize)]
+    struct Id {
+        id: String,
+    }
+    if later.is_empty() {
+        return;
+    }
+    // It is of all messages.
+    set.summary = None;
+    let lists = [&mut set.topics, &mut set.decisions, &mut set.open_tasks, &mut set.files_touched, &mut set.conflicts];
+    if lists.iter().all(|list| list.is_empty()) {
+        return;
+    }
+    let ids = later.iter().filter_map(|message| serde_json::from_slice::<Id>(message.json()).ok());
+    let later: HashSet<String> = ids.map(|message| message.id).collect();
+    let stays =
+        |item: &Item| item.source == ItemSource::Hand || item.message_id.as_ref().is_none_or(|id| !later.contains(id));
+    for list in lists {
+        list.retain(stays);
+    }
+}

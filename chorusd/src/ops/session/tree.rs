@@ -1,0 +1,126 @@
+//! `session.tree`.
+
+use std::collections::HashMap;
+
+use chorus_proto::Trigger;
+use chorus_proto::methods::tree::{TreeGap, TreeLive, TreeParams, TreeResult, TreeSession};
+use uuid::Uuid;
+
+use crate::agent::context::Room;
+use crate::failure::Result;
+use crate::ops::{Ops, blocking, select};
+use crate::session::tree::{Leaf, Node, Tree, arrange};
+use crate::store::catalog::Branching;
+
+/// Most sessions a page.
+const MAX_PAGE: u64 = 5000;
+
+/// Characters of a summary.
+const SUMMARY: usize = 300;
+
+/// The sessions of an agent as a tree, from the catalog alone: no file is read.
+///
+/// # Errors
+/// `agent_not_found`.
+pub async fn tree(ops: &Ops, params: TreeParams) -> Result<TreeResult> {
+    let agent = select::agent(ops, params.agent.as_deref()).await?;
+    let info = ops.registry.info(agent.facts.id);
+    let leaf = info.as_ref().map(|info| Leaf { parent: info.parent_id, started_at: info.started_at });
+    let rows = ops.store.catalog.branching(agent.facts.id).await?;
+    let (rows, tree) = blocking(move || {
+        let nodes: Vec<Node> = rows.iter().map(node).collect();
+        let tree = arrange(&nodes, leaf);
+        Ok((rows, tree))
+    })
+    .await?;
+    let Tree { places, roots, gaps, leaf } = tree;
+    let total = places.len() as u64;
+    let offset = params.offset.unwrap_or(0).min(total);
+    let limit = params.limit.unwrap_or(MAX_PAGE).min(MAX_PAGE);
+    let page = places.iter().skip(index(offset)).take(index(limit));
+    let short = ops.store.catalog.short_ids(page.clone().map(|place| rows[place.node].id).collect()).await?;
+    let mut room = Room::of(ops.config.max_frame).page;
+    let mut sessions = Vec::with_capacity(short.len());
+    for (place, short_id) in page.zip(short) {
+        let session =
+            TreeSession { hangs_from: place.hangs_from, cycle: place.cycle, ..shown(&rows[place.node], short_id) };
+        let size = size(&session);
+        if size > room && !sessions.is_empty() {
+            break;
+        }
+        room = room.saturating_sub(size);
+        sessions.push(session);
+    }
+    let next = offset + sessions.len() as u64;
+    let live = info.map(|info| TreeLive {
+        hangs_from: leaf,
+        parent_id: info.parent_id,
+        started_at: info.started_at,
+        last_activity_at: info.last_activity_at,
+        messages: info.messages,
+        unsaved: info.unsaved,
+    });
+    Ok(TreeResult {
+        sessions,
+        roots,
+        gaps: named(ops, gaps).await?,
+        live,
+        total,
+        next: (next < total && limit > 0).then_some(next),
+    })
+}
+
+fn index(at: u64) -> usize {
+    usize::try_from(at).unwrap_or(usize::MAX)
+}
+
+fn node(row: &Branching) -> Node {
+    Node {
+        id: row.id,
+        parent: row.parent_id,
+        saved_at: row.saved_at,
+        started_at: row.started_at,
+        imported: row.trigger == Trigger::Import,
+    }
+}
+
+/// A session as the tree shows it; where it stands is the caller's.
+fn shown(row: &Branching, short_id: String) -> TreeSession {
+    TreeSession {
+        id: row.id,
+        short_id,
+        session_id: row.session_id.clone(),
+        saved_at: row.saved_at,
+        trigger: row.trigger,
+        message_count: row.message_count,
+        description: row.description.clone(),
+        summary: row.summary.as_ref().map(|summary| summary.chars().take(SUMMARY).collect()),
+        tags: row.tags.clone(),
+        parent_id: row.parent_id,
+        hangs_from: None,
+        cycle: false,
+        corrupt: row.corrupt.clone(),
+    }
+}
+
+/// Bytes that a session takes in an answer, about: its texts, and what stands around them.
+fn size(session: &TreeSession) -> usize {
+    let texts = [&session.description, &session.summary, &session.corrupt].into_iter().flatten().chain(&session.tags);
+    // Each byte of a text may have to be escaped.
+    600 + session.session_id.len() + texts.map(|text| 2 * text.len() + 4).sum::<usize>()
+}
+
+/// What is known of parents that are no sessions of the agent: another may have them.
+async fn named(ops: &Ops, gaps: Vec<Uuid>) -> Result<Vec<TreeGap>> {
+    let mut others = HashMap::new();
+    for id in &gaps {
+        if let Some(row) = ops.store.catalog.session(*id).await? {
+            others.insert(*id, (row.header.agent_name, row.header.session_id));
+        }
+    }
+    let gap = |id| {
+        let (agent_name, session_id) = others.remove(&id).unzip();
+        TreeGap { id, agent_name, session_id }
+    };
+    Ok(gaps.into_iter().map(gap).collect())
+}

@@ -1,0 +1,157 @@
+//! Statements of two lines that may not both hold, found by rules: the same words but for a negation, the same subject with another
+//! value, or nearly the same words. What is found is for people to settle, so that one too many does less harm than one too few.
+
+use std::collections::BTreeSet;
+
+use chorus_proto::{Item, ItemSource};
+use sha2::{Digest as _, Sha256};
+
+use crate::summary::findings::same;
+use crate::summary::fit::cut;
+
+/// Contradictions that are listed.
+const MOST: usize = 20;
+
+/// Statements of a line that are compared: the newest.
+const COMPARED: usize = 200;
+
+/// The longest statement that is quoted, in characters.
+const QUOTED: usize = 200;
+
+/// Words that say nothing of what a statement is about.
+const FILL: [&str; 40] = [
+    "a", "an", "the", "we", "i", "you", "it", "this", "that", "to", "of", "for", "in", "on", "at", "by", "and", "or",
+    "our", "is", "are", "was", "be", "will", "shall", "should", "must", "have", "has", "had", "now", "then", "so",
+    "decided", "agreed", "chose", "decision", "with", "from", "i'll",
+];
+
+const NEGATIONS: [&str; 10] =
+    ["not", "no", "never", "without", "don't", "doesn't", "won't", "isn't", "aren't", "can't"];
+
+/// Between what is spoken of and what is said of it.
+const IS: [&str; 8] = ["is", "are", "=", ":", "was", "will", "must", "should"];
+
+/// Each is a choice of one thing.
+const CHOICES: [&str; 6] = ["use", "go", "keep", "choose", "pick", "stick"];
+
+/// Contradictions between what `a` and `b` state, each a name and its statements, in the order of those of `a`.
+pub fn between(a: (&str, &[&Item]), b: (&str, &[&Item])) -> Vec<Item> {
+    let only = |mine: &[&Item], others: &[&Item]| {
+        let alone = mine.iter().filter(|item| !others.iter().any(|other| same(&item.text, &other.text)));
+        let statements: Vec<Statement> = alone.map(|item| Statement::of(&item.text)).collect();
+        let old = statements.len().saturating_sub(COMPARED);
+        statements.into_iter().skip(old).collect::<Vec<_>>()
+    };
+    let (of_a, of_b) = (only(a.1, b.1), only(b.1, a.1));
+    let pairs = of_a.iter().flat_map(|one| of_b.iter().map(move |other| (one, other)));
+    pairs
+        .filter(|(one, other)| one.contradicts(other))
+        .take(MOST)
+        .map(|(one, other)| item((a.0, one), (b.0, other)))
+        .collect()
+}
+
+fn item((a, one): (&str, &Statement), (b, other): (&str, &Statement)) -> Item {
+    let text = format!("{a}: “{}” – {b}: “{}”", cut(&one.text, QUOTED), cut(&other.text, QUOTED));
+    let hash = Sha256::digest(text.as_bytes());
+    let id = hash[..6].iter().fold("c-".to_owned(), |id, byte| format!("{id}{byte:02x}"));
+    Item { id, text, source: ItemSource::Rule, message_id: None }
+}
+
+/// A statement, taken apart.
+struct Statement {
+    text: String,
+    /// What it is about, and what it says of that: the words before and behind the first `is`.
+    subject: BTreeSet<String>,
+    value: BTreeSet<String>,
+    /// All its words that say something.
+    words: BTreeSet<String>,
+    negated: bool,
+}
+
+impl Statement {
+    fn of(text: &str) -> Self {
+        let spaced = text.to_lowercase().replace('’', "'").replace('=', " = ").replace(": ", " : ");
+        let words: Vec<&str> = spaced
+            .split_whitespace()
+            .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '=' | ':' | '/' | '-')))
+            .map(|word| if word.len() > 1 { word.trim_end_matches([':', '.']) } else { word })
+            .filter(|word| !word.is_empty())
+            .collect();
+        let telling = |words: &[&str]| {
+            let telling = |word: &&&str| !FILL.contains(*word) && !NEGATIONS.contains(*word) && !IS.contains(*word);
+            words.iter().filter(telling).map(|word| (*word).to_owned()).collect::<BTreeSet<_>>()
+        };
+        let (subject, value) = match words.iter().position(|word| IS.contains(word)) {
+            Some(at) => (telling(&words[..at]), telling(&words[at + 1..])),
+            None => Default::default(),
+        };
+        Self {
+            text: text.split_whitespace().collect::<Vec<_>>().join(" "),
+            subject,
+            value,
+            negated: words.iter().filter(|word| NEGATIONS.contains(word)).count() % 2 == 1,
+            words: telling(&words),
+        }
+    }
+
+    fn contradicts(&self, other: &Self) -> bool {
+        if self.words.is_empty() || other.words.is_empty() {
+            return false;
+        }
+        if self.words == other.words {
+            return self.negated != other.negated;
+        }
+        let said_of_the_same = !self.subject.is_empty() && self.subject == other.subject;
+        if said_of_the_same && !self.value.is_empty() && !other.value.is_empty() {
+            return true;
+        }
+        let shared = self.words.intersection(&other.words).count();
+        let (alone, others_alone) = (self.words.len() - shared, other.words.len() - shared);
+        let choice = self.words.intersection(&other.words).any(|word| CHOICES.contains(&word.as_str()));
+        // `use Postgres`, `use SQLite`.
+        if choice && shared == 1 {
+            return alone == 1 && others_alone == 1;
+        }
+        let near = shared >= 2 && shared * 2 >= self.words.len().max(other.words.len());
+        near && ((alone > 0 && others_alone > 0 && alone.max(others_alone) <= 3) || self.negated != other.negated)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contradict(one: &str, other: &str) -> bool {
+        let found = Statement::of(one).contradicts(&Statement::of(other));
+        assert_eq!(found, Statement::of(other).contradicts(&Statement::of(one)), "{one} – {other}");
+        found
+    }
+
+    #[test]
+    fn what_cannot_both_hold_is_found() {
+        for (one, other) in [
+            ("The port is 8080.", "The port is 9090."),
+            ("port = 8080", "port: 9090"),
+            ("We'll use Postgres.", "we'll use SQLite"),
+            ("We decided to drop the old rows.", "We decided not to drop the old rows."),
+            ("We agreed to ship the release on Monday.", "We agreed to ship the release on Friday."),
+            ("The deadline is March 3.", "The deadline was moved to April."),
+        ] {
+            assert!(contradict(one, other), "{one} – {other}");
+        }
+    }
+
+    #[test]
+    fn what_speaks_of_different_things_is_not() {
+        for (one, other) in [
+            ("The port is 8080.", "The host is example.org."),
+            ("We decided to use Postgres for the cache.", "Write the test of the import first."),
+            ("We decided to drop the old rows.", "We decided to drop the old rows."),
+            ("Let's go with plan B.", "The import runs at night."),
+            ("", "The port is 9090."),
+        ] {
+            assert!(!contradict(one, other), "{one} – {other}");
+        }
+    }
+}

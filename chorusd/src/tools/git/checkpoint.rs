@@ -1,0 +1,111 @@
+//! Checkpoints of a workspace: commits that saved sessions name, and bringing their files back. No model calls this; git is run as its
+//! tools run it, and never without a sandbox.
+
+use super::commit::{record, stage};
+use super::run::Git;
+use super::{Told, repository};
+use crate::tools::Scene;
+
+/// Where commits that sessions name are kept, whatever becomes of the branch that they were made on.
+const KEPT: &str = "refs/chorus/checkpoints";
+
+/// Files that git keeps while something is under way that a commit would end.
+const UNDER_WAY: [(&str, &str); 5] = [
+    ("MERGE_HEAD", "a merge"),
+    ("CHERRY_PICK_HEAD", "a cherry-pick"),
+    ("REVERT_HEAD", "a revert"),
+    ("rebase-merge", "a rebase"),
+    ("rebase-apply", "a rebase"),
+];
+
+/// Why files are not brought back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refused {
+    /// Changes of the workspace would be lost: what git says of them.
+    Changes(String),
+    /// There is no such commit in this workspace.
+    Unknown,
+    Failed(String),
+}
+
+impl From<String> for Refused {
+    fn from(why: String) -> Self {
+        Self::Failed(why)
+    }
+}
+
+/// Commits all changes of the workspace, where there are any; the newest commit.
+///
+/// # Errors
+/// Why there is none, to be read after "because".
+pub async fn checkpoint(scene: &Scene, message: &str) -> Told<String> {
+    let _alone = scene.world.git.of(scene.agent).await;
+    let git = ready(scene).await?;
+    if stage(&git, &[]).await? {
+        record(&git, message, Vec::new()).await?;
+    }
+    let commit = git.done(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).await;
+    let commit = commit.map_err(|_| "it has no commits and no files".to_owned())?;
+    git.done(["update-ref", &format!("{KEPT}/{commit}"), &commit]).await?;
+    Ok(commit)
+}
+
+/// Looks whether the files of `commit` can be brought back, and changes nothing.
+///
+/// # Errors
+/// Why they cannot.
+pub async fn look(scene: &Scene, commit: &str) -> Result<(), Refused> {
+    let _alone = scene.world.git.of(scene.agent).await;
+    fits(&ready(scene).await?, commit).await
+}
+
+/// Brings the files of `commit` back in a new commit behind the newest one: the branch keeps its history, and the way back is as short as
+/// the way there. What git ignores and what it does not know stay as they are. Answers the newest commit.
+///
+/// # Errors
+/// Why they are not back.
+pub async fn bring_back(scene: &Scene, commit: &str, message: &str) -> Result<String, Refused> {
+    let _alone = scene.world.git.of(scene.agent).await;
+    let git = ready(scene).await?;
+    fits(&git, commit).await?;
+    let same = ["diff", "--quiet", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "HEAD", commit, "--"];
+    if !git.run(same).await?.ok {
+        git.done(["read-tree", "-m", "-u", "HEAD", commit]).await?;
+        record(&git, message, Vec::new()).await?;
+    }
+    Ok(git.done(["rev-parse", "--verify", "HEAD^{commit}"]).await?)
+}
+
+/// git, where it may be run and nothing is under way.
+async fn ready(scene: &Scene) -> Told<Git<'_>> {
+    scene.world.sandbox.known().await;
+    if let Some(why) = scene.world.sandbox.missing() {
+        return Err(format!("commands cannot be confined here: {why}"));
+    }
+    let dir = repository(scene)?;
+    if let Some((_, what)) = UNDER_WAY.iter().find(|(file, _)| dir.join(file).symlink_metadata().is_ok()) {
+        return Err(format!("{what} is under way in the workspace"));
+    }
+    Git::new(scene).await
+}
+
+/// Whether git would put the files of `commit` in the place of those that are there, with nothing lost.
+async fn fits(git: &Git<'_>, commit: &str) -> Result<(), Refused> {
+    // It comes out of a file, and goes on to a command line.
+    let is_id = matches!(commit.len(), 40 | 64) && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !is_id || !git.run(["cat-file", "-e", &format!("{commit}^{{commit}}")]).await?.ok {
+        return Err(Refused::Unknown);
+    }
+    let changed = git.done(["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"]).await?;
+    if !changed.is_empty() {
+        return Err(Refused::Changes(changed));
+    }
+    let tried = git.run(["read-tree", "-n", "-m", "-u", "HEAD", commit]).await?;
+    // It says what it would overwrite or remove, or which file is not as it was committed.
+    let in_the_way = ["would", "uptodate"].iter().any(|word| tried.text.contains(word));
+    match tried.ok {
+        true => Ok(()),
+        false if in_the_way => Err(Refused::Changes(tried.text)),
+        false => Err(Refused::Failed(tried.text)),
+    }
+}

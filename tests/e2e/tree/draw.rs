@@ -1,0 +1,158 @@
+//! `session tree`: what hangs from what, drawn from the catalog alone.
+
+use std::fs;
+
+use chorus_proto::methods::session::{Delete, DeleteParams};
+use chorus_proto::methods::tree::{BranchParams, Tree, TreeParams};
+use chorus_tests::Daemon;
+use chorus_tests::chat::Chat as _;
+use chorus_tests::ctl::chorusctl;
+use serde_json::{Value, json};
+
+use super::{branch, parted, say, tree};
+use crate::home;
+
+#[test]
+fn branches_and_the_live_context_hang_from_where_they_began() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    let (one, other) = parted(&mut client, &["Keep them."], &["Drop them."]);
+    say(&mut client, &["And then?"]);
+    let found = tree(&mut client, "a");
+    let base = found.roots[0];
+    let shown: Vec<_> = found.sessions.iter().map(|session| (session.id, session.hangs_from)).collect();
+    assert_eq!(shown, [(base, None), (one.header.id, Some(base)), (other.header.id, Some(base))]);
+    let live = found.live.expect("a live context");
+    assert_eq!((live.hangs_from, live.messages, live.unsaved), (Some(other.header.id), 4, 1));
+    assert_eq!((found.roots.len(), found.gaps.len(), found.total, found.next), (1, 0, 3, None));
+
+    let drawn = chorusctl(&home, ["session", "tree"]).ok();
+    let lines: Vec<&str> = drawn.lines().collect();
+    assert!(
+        lines[0].starts_with("* ") && lines[0].contains("the beginning") && lines[0].contains("2 messages"),
+        "{drawn}"
+    );
+    assert!(lines[1].starts_with(&format!("|-o {}", one.short_id)) && lines[1].contains("manual_save"), "{drawn}");
+    assert!(lines[2].starts_with(&format!("o {}", other.short_id)), "{drawn}");
+    assert!(lines[3].starts_with("@ live") && lines[3].contains("4 messages, 1 unsaved"), "{drawn}");
+    let value = chorusctl(&home, ["session", "tree", "--json"]).json();
+    assert_eq!((value["sessions"].as_array().map(Vec::len), &value["roots"]), (Some(3), &json!([base])));
+    assert!(chorusctl(&home, ["session", "tree", "--format", "jsonl"]).ok().lines().count() == 3);
+}
+
+#[test]
+fn what_has_lost_its_parent_hangs_from_a_named_gap() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.init("b");
+    let (one, other) = parted(&mut client, &["Keep them."], &["Drop them."]);
+    let base = tree(&mut client, "a").roots[0];
+    let there = BranchParams { as_agent: Some("b".into()), ..Default::default() };
+    branch(&mut client, "a", &one.short_id, there).expect("branched");
+    let params = DeleteParams { agent: Some("a".into()), session: base.to_string(), ..Default::default() };
+    client.call::<Delete>(&params).expect("deleted");
+    let found = tree(&mut client, "a");
+    assert_eq!((found.gaps[0].id, &found.gaps[0].agent_name, found.roots.len()), (base, &None, 1));
+    let of = |id| found.sessions.iter().find(|session| session.id == id).expect("a session").hangs_from;
+    assert_eq!(of(other.header.id), Some(base));
+    let drawn = chorusctl(&home, ["--agent", "a", "session", "tree"]).ok();
+    assert!(drawn.lines().any(|line| line == format!("x {base} is gone")), "{drawn}");
+    // The other agent's context hangs from a session that is not its own.
+    let found = tree(&mut client, "b");
+    assert_eq!(found.gaps[0].session_id.as_deref(), Some(&*one.header.session_id));
+    assert_eq!(found.live.expect("a live context").hangs_from, Some(one.header.id));
+    let drawn = chorusctl(&home, ["--agent", "b", "session", "tree"]).ok();
+    assert!(drawn.contains(&format!("x {} of a", one.header.session_id)), "{drawn}");
+}
+
+#[test]
+fn parents_in_a_circle_and_unreadable_files_are_drawn_once() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    let mut saved = Vec::new();
+    for n in 0..4 {
+        client.append("a", &format!("message {n}"));
+        saved.push(client.save("a", &format!("save {n}")));
+        let clear = chorus_proto::methods::context::ClearParams { agent: Some("a".into()), save: false };
+        client.call::<chorus_proto::methods::context::Clear>(&clear).expect("cleared");
+    }
+    daemon.kill9();
+    // Each has the one after it as its parent, the last one the first.
+    for n in 0..3 {
+        let parent = saved[(n + 1) % 3].header.id;
+        let text = fs::read_to_string(&saved[n].file_path).expect("the file");
+        let text = text.replace("\"parent_id\": null", &format!("\"parent_id\": \"{parent}\""));
+        fs::write(&saved[n].file_path, text).expect("written");
+    }
+    fs::write(&saved[3].file_path, "no session").expect("written");
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    let found = chorus_tests::wait_until("the scan", chorus_tests::DEADLINE, || {
+        let found = tree(&mut client, "a");
+        (found.sessions.iter().any(|session| session.cycle) && found.sessions.iter().any(|s| s.corrupt.is_some()))
+            .then_some(found)
+    });
+    assert_eq!((found.sessions.len(), found.roots.len()), (4, 2));
+    assert_eq!(found.sessions.iter().filter(|session| session.cycle).count(), 1);
+    let drawn = chorusctl(&home, ["session", "tree"]).ok();
+    assert!(
+        drawn.lines().count() == 4 && drawn.contains("unreadable: ") && drawn.contains("hangs from itself"),
+        "{drawn}"
+    );
+}
+
+#[test]
+fn a_long_history_comes_in_pages_and_from_the_catalog_alone() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "one");
+    let first = client.save("a", "first");
+    daemon.kill9();
+    // A chain of more than a thousand, as files.
+    let text = fs::read_to_string(&first.file_path).expect("the file");
+    let id = |n: u32| format!("00000000-0000-4000-8000-{n:012x}");
+    for n in 1..=1200_u32 {
+        let mut own = text.replace(&first.header.id.to_string(), &id(n));
+        own = own.replace(&first.header.session_id, &format!("2026-01-01_n{n}"));
+        own = own
+            .replace(&first.header.started_at.to_string(), &format!("2026-01-01T00:{:02}:{:02}Z", n / 60 % 60, n % 60));
+        if n > 1 {
+            own = own.replace("\"parent_id\": null", &format!("\"parent_id\": \"{}\"", id(n - 1)));
+        }
+        let path = std::path::Path::new(&first.file_path).with_file_name(format!("2026-01-01_n{n}.json"));
+        fs::write(path, own).expect("written");
+    }
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    chorus_tests::wait_until("the scan", chorus_tests::DEADLINE * 6, || {
+        (tree(&mut client, "a").total == 1201).then_some(())
+    });
+    let whole = tree(&mut client, "a");
+    assert_eq!((whole.sessions.len(), whole.roots.len(), whole.next), (1201, 2, None));
+    // The catalog is all that is asked: there need not be a file.
+    let (files, aside) = (home.sessions("a"), home.agent("a").join("aside"));
+    fs::rename(&files, &aside).expect("renamed");
+    assert_eq!(tree(&mut client, "a"), whole);
+    fs::rename(&aside, &files).expect("renamed");
+    let (mut paged, mut offset) = (Vec::new(), Some(0));
+    while let Some(at) = offset {
+        let page = TreeParams { agent: Some("a".into()), offset: Some(at), limit: Some(500) };
+        let page = client.call::<Tree>(&page).expect("a page");
+        paged.extend(page.sessions);
+        offset = page.next;
+    }
+    assert_eq!(paged, whole.sessions);
+    // However long the chain is, it is one column wide.
+    let drawn = chorusctl(&home, ["session", "tree"]).ok();
+    assert_eq!(drawn.lines().filter(|line| line.starts_with("o ")).count(), 1199);
+    let value: Value = chorusctl(&home, ["session", "tree", "--json"]).json();
+    assert_eq!(value["total"], 1201);
+}

@@ -1,0 +1,47 @@
+//! Lines of work that part and come together: the tree of sessions, branches, where two part, merges, and the files that go with a
+//! session.
+
+mod branch;
+mod diff;
+mod draw;
+mod files;
+mod merge;
+mod rewind;
+
+use chorus_proto::methods::tree::{
+    Branch, BranchParams, BranchResult, Diff, DiffParams, DiffResult, Tree, TreeParams, TreeResult,
+};
+use chorus_proto::{CallError, Client, NewMessage, Role, Session};
+use chorus_tests::chat::Chat as _;
+
+/// The whole tree of an agent.
+fn tree(client: &mut Client, agent: &str) -> TreeResult {
+    client.call::<Tree>(&TreeParams { agent: Some(agent.into()), ..Default::default() }).expect("session.tree")
+}
+
+fn branch(client: &mut Client, of: &str, session: &str, more: BranchParams) -> Result<BranchResult, CallError> {
+    client.call::<Branch>(&BranchParams { agent: Some(of.into()), session: session.into(), ..more })
+}
+
+fn diff(client: &mut Client, a: &Session, b: &Session) -> DiffResult {
+    let params =
+        DiffParams { agent: Some("a".into()), a: a.short_id.clone(), b: b.short_id.clone(), ..Default::default() };
+    client.call::<Diff>(&params).expect("session.diff")
+}
+
+/// Adds what a user and an assistant say in turn.
+fn say(client: &mut Client, texts: &[&str]) {
+    let roles = [Role::User, Role::Assistant].into_iter().cycle();
+    client.append_all("a", roles.zip(texts).map(|(role, text)| NewMessage::text(role, *text)).collect());
+}
+
+/// Two lines that go on from the same two messages, saved: what is said in each.
+fn parted(client: &mut Client, one: &[&str], other: &[&str]) -> (Session, Session) {
+    say(client, &["Shall we keep the rows?", "Let me look."]);
+    let base = client.save("a", "the beginning");
+    say(client, one);
+    let first = client.save("a", "one line");
+    branch(client, "a", &base.short_id, BranchParams::default()).expect("branched");
+    say(client, other);
+    (first, client.save("a", "the other line"))
+}
