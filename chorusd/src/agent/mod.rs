@@ -74,6 +74,8 @@ pub struct Facts {
     pub profile: Result<Arc<Profile>, String>,
     /// Whether secrets are taken out of what it produces.
     pub redact: bool,
+    /// What it works on with others, whose memory it shares.
+    pub project: Option<String>,
 }
 
 impl Facts {
@@ -99,6 +101,7 @@ impl Default for Facts {
             limits: Limits::default(),
             profile: Ok(Arc::default()),
             redact: true,
+            project: None,
         }
     }
 }

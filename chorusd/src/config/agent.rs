@@ -42,6 +42,8 @@ pub struct AgentConfig {
     pub daily_cost_limit: f64,
     /// Whether secrets are taken out of what it produces.
     pub redact: bool,
+    /// What it works on together with other agents.
+    pub project: Option<String>,
 }
 
 /// Keys that `agent config` sets; `name` is a rename and done elsewhere.
@@ -112,6 +114,7 @@ impl AgentConfig {
                 .and_then(Value::as_f64)
                 .unwrap_or(defaults.defaults.daily_cost_limit),
             redact: map.get("redact").and_then(Value::as_bool).unwrap_or(defaults.defaults.redact),
+            project: text("project").map(|project| project.trim().to_owned()).filter(|project| !project.is_empty()),
             map,
         })
     }

@@ -7,6 +7,7 @@ pub mod context;
 pub mod doctor;
 pub mod events;
 mod import_sink;
+pub mod memory;
 mod meter;
 pub mod models;
 pub mod outside;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_METHOD_NOT_FOUND, CODE_PARSE};
 use chorus_proto::methods::send::Said;
 use chorus_proto::methods::{
-    Method, agent, approvals, audit, chain, context, daemon, doctor, events, export, import, models, permissions, send,
+    Method, agent, approvals, audit, chain, context, daemon, doctor, events, export, import, memory, models, permissions, send,
     session, settings, tasks, trash, usage,
 };
 use chorus_proto::rpc::{Progress, Request, VERSION};
@@ -38,7 +38,7 @@ pub struct Caller {
 }
 
 /// Every method there is, for hints.
-const METHODS: [&str; 55] = [
+const METHODS: [&str; 59] = [
     chain::Resume::NAME,
     chain::Compact::NAME,
     context::Rewind::NAME,
@@ -94,6 +94,10 @@ const METHODS: [&str; 55] = [
     tasks::Show::NAME,
     tasks::Logs::NAME,
     tasks::Stop::NAME,
+    memory::Add::NAME,
+    memory::List::NAME,
+    memory::Search::NAME,
+    memory::Remove::NAME,
 ];
 
 /// Carries out the request in `body`. `None` for a notification: it has no answer.
@@ -147,6 +151,8 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
         tasks::Logs::NAME => answer.now::<tasks::Logs, _, _>(params, |p| ops::tasks::logs::logs(o, p)).await,
         // It ends also where nobody waits for that.
         tasks::Stop::NAME => answer.now::<tasks::Stop, _, _>(params, |p| ops::tasks::stop::stop(o, p)).await,
+        memory::List::NAME => answer.now::<memory::List, _, _>(params, |p| ops::memory::list::list(o, p)).await,
+        memory::Search::NAME => answer.now::<memory::Search, _, _>(params, |p| ops::memory::search::search(o, p)).await,
         daemon::Stop::NAME => answer.now::<daemon::Stop, _, _>(params, |p| ops::status::stop(o, p)).await,
         // These are carried out to the end even if the client goes away in the middle.
         agent::Init::NAME => {
@@ -238,6 +244,14 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
         }
         trash::Empty::NAME => {
             answer.whole::<trash::Empty, _, _>(params, |p| async move { ops::trash::empty::empty(&ops, p).await }).await
+        }
+        memory::Add::NAME => {
+            answer.whole::<memory::Add, _, _>(params, |p| async move { ops::memory::add::add(&ops, p).await }).await
+        }
+        memory::Remove::NAME => {
+            answer
+                .whole::<memory::Remove, _, _>(params, |p| async move { ops::memory::remove::remove(&ops, p).await })
+                .await
         }
         // The actor carries these out by itself once it has them.
         context::Append::NAME => {

@@ -16,6 +16,7 @@ pub mod doctor;
 pub mod events;
 pub mod export;
 pub mod import;
+pub mod memory;
 pub mod models;
 pub mod permissions;
 pub mod send;

@@ -41,6 +41,7 @@ pub fn entry(home: &Path, dir: &str, config: &AgentConfig, stamp: String) -> Ent
             },
             profile: config.profile.clone(),
             redact: config.redact,
+            project: config.project.clone(),
             limits: Limits { daily_tokens: config.daily_token_limit, daily_cost: config.daily_cost_limit },
         }),
         permissions: config.permissions.clone(),

@@ -2,17 +2,19 @@
 
 use std::path::Path;
 
+use chorus_proto::methods::memory::MemoryEntry;
 use chorus_proto::methods::trash::{RestoreParams, RestoreResult, TrashKind};
 use chorus_proto::{Agent, ErrorKind, Session};
 
 use crate::config::agent::{AgentConfig, FILE};
 use crate::failure::{Failure, Result};
 use crate::ops::agent::{AGENTS, entry as agent_entry, row as agent_row};
-use crate::ops::{Ops, blocking, scan, view};
+use crate::ops::{Ops, blocking, memory as ops_memory, scan, view};
+use crate::store::catalog::{MemoryRow, Remembered};
 use crate::store::session_files::{self, path_of, stamp};
 use crate::store::trash::{self, Note, SessionNote, Trashed};
 
-/// Puts an agent or a session back where it was.
+/// Puts an agent, a session or something remembered back where it was.
 ///
 /// # Errors
 /// `not_found`, `ambiguous`, `already_exists` where the name is taken; the entry stays in the trash then.
@@ -24,12 +26,14 @@ pub async fn restore(ops: &Ops, params: RestoreParams) -> Result<RestoreResult> 
         return Err(Failure::new(ErrorKind::Unsupported, format!("nobody knows what {} was", entry.id))
             .hint(format!("look into {}", entry.dir.display())));
     };
-    let (agent, session) = match (note.kind, &note.session) {
-        (TrashKind::Session, Some(of)) => (None, Some(session(ops, &entry, &note, of).await?)),
-        _ => (Some(agent(ops, &entry, &note).await?), None),
-    };
-    tracing::info!(entry = %entry.id, name = %note.name, "restored from the trash");
-    Ok(RestoreResult { agent, session })
+    let mut back = RestoreResult { agent: None, session: None, memory: None };
+    match (note.kind, &note.session, &note.memory) {
+        (TrashKind::Memory, _, Some(row)) => back.memory = memory(ops, &entry, row.clone()).await?,
+        (TrashKind::Session, Some(of), _) => back.session = Some(session(ops, &entry, &note, of).await?),
+        _ => back.agent = Some(agent(ops, &entry, &note).await?),
+    }
+    tracing::info!(entry = %entry.id, kind = ?note.kind, "restored from the trash");
+    Ok(back)
 }
 
 /// The agent with its id, row and sessions.
@@ -101,6 +105,34 @@ async fn session(ops: &Ops, entry: &Trashed, note: &Note, of: &SessionNote) -> R
             back(ops, note, &target).await;
             Err(failure)
         }
+    }
+}
+
+/// What was remembered is so again; it is the newest now.
+async fn memory(ops: &Ops, entry: &Trashed, row: MemoryRow) -> Result<Option<MemoryEntry>> {
+    let known = || {
+        taken("that is remembered already, in the same words".into()).hint("`chorusctl memory list` shows it")
+    };
+    let agent = match &row.project {
+        None => Some(ops.directory.by_id(row.agent).ok_or_else(|| {
+            Failure::new(ErrorKind::AgentNotFound, format!("the agent {} is not there", row.agent_name))
+                .hint("restore the agent first, where it is in the trash: chorusctl trash list")
+        })?),
+        Some(_) => ops.directory.by_id(row.agent),
+    };
+    let Remembered::New(id) = ops.store.catalog.remember(row.clone()).await? else { return Err(known()) };
+    let gone = entry.clone();
+    // Were it to stay, it could be restored once more, and that would be told as known.
+    if let Err(failure) = blocking(move || {
+        trash::remove(&gone).map_err(|e| Failure::io(format_args!("cannot delete {}", gone.dir.display()), &e))
+    })
+    .await
+    {
+        tracing::warn!(%failure, "what is remembered again lies in the trash still");
+    }
+    match agent {
+        Some(agent) => ops_memory::entry(ops, &agent, MemoryRow { id, ..row }).await,
+        None => Ok(None),
     }
 }
 
