@@ -9,6 +9,7 @@ use chorus_proto::Client;
 use chorus_proto::methods::agent::{List, ListParams};
 use chorus_proto::methods::approvals::{Approval, List as Approvals, ListParams as ApprovalsParams};
 use chorus_proto::methods::context::{History, HistoryParams};
+use chorus_proto::methods::memory::{List as Memory, ListParams as MemoryParams};
 use chorus_proto::methods::models::{List as Models, ModelsParams};
 use chorus_proto::methods::permissions::{List as Profiles, ListParams as ProfilesParams};
 use chorus_proto::methods::tasks::{List as Tasks, ListParams as TasksParams, Task};
@@ -35,6 +36,7 @@ pub enum Names {
     Profiles,
     Tasks,
     Approvals,
+    Memory,
 }
 
 impl Names {
@@ -48,6 +50,7 @@ impl Names {
             Self::Profiles => profiles(),
             Self::Tasks => tasks(),
             Self::Approvals => approvals(),
+            Self::Memory => memory(),
         }
     }
 }
@@ -115,6 +118,16 @@ fn approvals() -> Vec<CompletionCandidate> {
         let about =
             |asked: &Approval| format!("{}: {}", asked.agent, asked.action.chars().take(ABOUT).collect::<String>());
         Some(open.into_iter().filter(|asked| plain(&asked.id)).map(|asked| (asked.id.clone(), about(&asked))).collect())
+    })
+}
+
+/// What the agent that is meant remembers.
+fn memory() -> Vec<CompletionCandidate> {
+    ask(|client, agent| {
+        let params = MemoryParams { agent, limit: Some(MOST), ..Default::default() };
+        let entries = client.call::<Memory>(&params).ok()?.entries;
+        let about = |text: &str| text.chars().take(ABOUT).collect::<String>();
+        Some(entries.into_iter().map(|entry| (entry.short_id, about(&entry.text))).collect())
     })
 }
 

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_METHOD_NOT_FOUND, CODE_PARSE};
-use chorus_proto::methods::send::Said;
 use chorus_proto::methods::{
     Method, agent, approvals, audit, chain, context, daemon, doctor, events, export, import, memory, models, permissions, send,
     session, settings, tasks, trash, usage,
 };
-use chorus_proto::rpc::{Progress, Request, VERSION};
+use chorus_proto::rpc::{Request, VERSION};
 use chorus_proto::{ErrorKind, PROTOCOL, RpcError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -17,12 +16,11 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
 use super::line::Line;
+use super::meanwhile::{ear, on_progress};
 use super::reply::{self, Frame, to_rpc};
-use crate::agent::voice::Ear;
 use crate::config::nearest;
 use crate::failure::{Failure, Result};
 use crate::ops::events::subscribe::Subscription;
-use crate::ops::session::import::OnProgress;
 use crate::ops::{self, Ops};
 
 /// Who asks.
@@ -436,55 +434,4 @@ fn unknown_method(name: &str) -> RpcError {
         None => failure.hint("docs/PROTOCOL.md lists the methods"),
     };
     RpcError { code: CODE_METHOD_NOT_FOUND, ..to_rpc(&failure) }
-}
-
-/// Passes what is said in a turn on to request `id`.
-#[derive(Debug)]
-struct Telling {
-    id: u64,
-    line: Arc<Line>,
-}
-
-impl Telling {
-    fn frame(&self, said: Said) -> Frame {
-        reply::notification("progress", send::Progress { id: self.id, said })
-    }
-}
-
-impl Ear for Telling {
-    fn now(&self, said: &Said) -> bool {
-        self.line.offer(|| self.frame(said.clone()))
-    }
-
-    fn later(&self, said: Said) {
-        self.line.queue(self.frame(said));
-    }
-}
-
-/// Who hears what is said in the turn of request `id`, where it asks for that; only number ids can be named.
-fn ear(id: Option<&RawValue>, params: Option<&RawValue>, line: Arc<Line>) -> Option<Arc<dyn Ear>> {
-    #[derive(serde::Deserialize)]
-    struct Carried {
-        #[serde(default)]
-        stream: bool,
-    }
-    let id: u64 = id.and_then(|id| id.get().parse().ok())?;
-    let carried: Carried = serde_json::from_str(params?.get()).ok()?;
-    carried.stream.then(|| -> Arc<dyn Ear> { Arc::new(Telling { id, line }) })
-}
-
-/// Sends `progress` notifications for request `id`; only number ids can be named in them.
-fn on_progress(id: Option<&RawValue>, notify: mpsc::Sender<Frame>) -> OnProgress {
-    let id: Option<u64> = id.and_then(|id| id.get().parse().ok());
-    let mut told = 0;
-    Box::new(move |done, total| {
-        // Every hundredth is enough for a bar.
-        if let Some(id) = id
-            && done.saturating_sub(told) * 100 >= total
-        {
-            told = done;
-            let progress = Progress { id, done, total, unit: "bytes".into() };
-            let _ = notify.try_send(reply::notification("progress", progress));
-        }
-    })
 }

@@ -3,6 +3,7 @@
 mod connection;
 mod dispatch;
 mod line;
+mod meanwhile;
 mod listener;
 mod reply;
 
