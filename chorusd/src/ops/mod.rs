@@ -20,10 +20,10 @@ pub mod send;
 pub mod session;
 pub mod settings;
 pub mod shown;
+pub mod spools;
 pub mod status;
 pub mod tasks;
 pub mod trash;
-pub mod uploads;
 pub mod usage;
 pub mod view;
 
@@ -73,7 +73,10 @@ pub struct Ops {
     pub shown: shown::Shown,
     /// Agents whose `running_tasks` are to be written anew.
     pub listed: tasks::Listed,
-    pub uploads: uploads::Uploads,
+    /// Transcripts on their way in, and agents on theirs in and out.
+    pub transcripts: spools::Spools<spools::Transcript>,
+    pub agents_in: spools::Spools<()>,
+    pub agents_out: spools::Spools<()>,
     /// What agents send each other.
     pub relay: Arc<outside::Relay>,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_METHOD_NOT_FOUND, CODE_PARSE};
 use chorus_proto::methods::{
-    Method, agent, approvals, audit, chain, context, daemon, doctor, events, export, import, memory, models, permissions, send,
+    Method, agent, approvals, archive, audit, chain, context, daemon, doctor, events, export, import, memory, models, permissions, send,
     session, settings, tasks, trash, usage,
 };
 use chorus_proto::rpc::{Request, VERSION};
@@ -36,7 +36,7 @@ pub struct Caller {
 }
 
 /// Every method there is, for hints.
-const METHODS: [&str; 59] = [
+const METHODS: [&str; 64] = [
     chain::Resume::NAME,
     chain::Compact::NAME,
     context::Rewind::NAME,
@@ -96,6 +96,11 @@ const METHODS: [&str; 59] = [
     memory::List::NAME,
     memory::Search::NAME,
     memory::Remove::NAME,
+    archive::ExportBegin::NAME,
+    archive::ExportRead::NAME,
+    archive::ImportBegin::NAME,
+    archive::ImportAdd::NAME,
+    archive::ImportCommit::NAME,
 ];
 
 /// Carries out the request in `body`. `None` for a notification: it has no answer.
@@ -294,6 +299,34 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
             answer
                 .whole::<import::Commit, _, _>(params, move |p| async move {
                     ops::session::import::commit(&ops, caller.connection, p, progress).await
+                })
+                .await
+        }
+        archive::ExportBegin::NAME => {
+            let progress = on_progress(id.as_deref(), caller.notify);
+            answer
+                .whole::<archive::ExportBegin, _, _>(params, move |p| async move {
+                    ops::agent::export::begin(&ops, caller.connection, p, progress).await
+                })
+                .await
+        }
+        archive::ExportRead::NAME => {
+            let connection = caller.connection;
+            answer.now::<archive::ExportRead, _, _>(params, |p| ops::agent::export::read(o, connection, p)).await
+        }
+        archive::ImportBegin::NAME => {
+            let connection = caller.connection;
+            answer.now::<archive::ImportBegin, _, _>(params, |p| ops::agent::import::begin(o, connection, p)).await
+        }
+        archive::ImportAdd::NAME => {
+            let connection = caller.connection;
+            answer.now::<archive::ImportAdd, _, _>(params, |p| ops::agent::import::add(o, connection, p)).await
+        }
+        archive::ImportCommit::NAME => {
+            let progress = on_progress(id.as_deref(), caller.notify);
+            answer
+                .whole::<archive::ImportCommit, _, _>(params, move |p| async move {
+                    ops.store.judged(ops::agent::import::commit(&ops, caller.connection, p, progress).await)
                 })
                 .await
         }

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 
 pub mod agent;
 pub mod approvals;
+pub mod archive;
 pub mod audit;
 pub mod chain;
 pub mod context;

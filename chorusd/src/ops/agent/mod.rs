@@ -2,11 +2,14 @@
 
 pub mod config;
 pub mod destroy;
+pub mod export;
+pub mod import;
 pub mod init;
 pub mod list;
 mod refresh;
 pub mod show;
 pub mod use_;
+mod workspace;
 
 use std::path::Path;
 
