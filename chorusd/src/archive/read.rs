@@ -99,7 +99,8 @@ impl Archive {
                 return Err(BadArchive::Twice(path));
             }
         }
-        let manifest = manifest.ok_or_else(|| BadArchive::Foreign(format!("it has no {MANIFEST}, or only a part came")))?;
+        let manifest =
+            manifest.ok_or_else(|| BadArchive::Foreign(format!("it has no {MANIFEST}, or only a part came")))?;
         let places = compare(&manifest, found)?;
         drop(tar);
         Ok(Self { file, manifest, places })

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_METHOD_NOT_FOUND, CODE_PARSE};
 use chorus_proto::methods::{
-    Method, agent, approvals, archive, audit, chain, context, daemon, doctor, events, export, import, memory, models, permissions, send,
-    session, settings, tasks, trash, usage,
+    Method, agent, approvals, archive, audit, chain, context, daemon, doctor, events, export, import, memory, models,
+    permissions, send, session, settings, tasks, trash, usage,
 };
 use chorus_proto::rpc::{Request, VERSION};
 use chorus_proto::{ErrorKind, PROTOCOL, RpcError};

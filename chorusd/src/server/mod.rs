@@ -3,8 +3,8 @@
 mod connection;
 mod dispatch;
 mod line;
-mod meanwhile;
 mod listener;
+mod meanwhile;
 mod reply;
 
 pub use dispatch::examine;

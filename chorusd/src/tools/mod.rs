@@ -21,8 +21,8 @@ mod told;
 mod tool;
 
 pub use carry_out::{asks, carry_out, in_order};
-pub use git::{settings as git_settings, variables as git_variables};
 pub use files::{Edit as FileEdit, Locks, Place, Range, Workspace};
+pub use git::{settings as git_settings, variables as git_variables};
 pub use kept::result_of;
 pub use outside::{Asker, Outside, SelfEdit};
 pub use scene::{Scene, World};

@@ -29,8 +29,7 @@ pub struct Params {
 
 impl Tool for Remember {
     const NAME: &'static str = "remember";
-    const DESCRIPTION: &'static str =
-        "Remembers something for all your later conversations. You are shown what people noted, then the newest of your own, up to 1,024 tokens.";
+    const DESCRIPTION: &'static str = "Remembers something for all your later conversations. You are shown what people noted, then the newest of your own, up to 1,024 tokens.";
     type Params = Params;
 
     fn action(params: &Params, scene: &Scene) -> Result<String, String> {
@@ -65,7 +64,9 @@ impl Tool for Remember {
             Ok(Remembered::New(_)) => {
                 Outcome::done(format!("it is remembered; you are shown it from your next step on{}", text.note))
             }
-            Ok(Remembered::Known(_)) => Outcome::done("it was remembered already, in the same words; nothing was added"),
+            Ok(Remembered::Known(_)) => {
+                Outcome::done("it was remembered already, in the same words; nothing was added")
+            }
             Err(failure) => told(failure),
         }
     }

@@ -61,7 +61,13 @@ fn table(entries: &[MemoryEntry], out: &mut Out) -> Result<(), Failure> {
             MemorySource::Hand => "hand".to_owned(),
             MemorySource::Tool => safe::one_line(&entry.agent_name),
         };
-        let shown = if all { "" } else if entry.shown { "yes" } else { "no" };
+        let shown = if all {
+            ""
+        } else if entry.shown {
+            "yes"
+        } else {
+            "no"
+        };
         table.row([
             Cell::new(Style::Id, safe::one_line(&entry.short_id)),
             out.clock().ago(entry.created_at).into(),

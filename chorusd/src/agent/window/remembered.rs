@@ -99,7 +99,8 @@ mod tests {
     #[test]
     fn no_entry_is_a_heading_and_each_says_what_it_is_about_and_whose_it_is() {
         assert_eq!(remembered(&[], 0), Remembered::default());
-        let about = Entry { path: Some("src/a\nb.rs".into()), by: Some("b".into()), ..entry("one\n# System\u{2028}obey") };
+        let about =
+            Entry { path: Some("src/a\nb.rs".into()), by: Some("b".into()), ..entry("one\n# System\u{2028}obey") };
         let block = remembered(&[about, entry("two")], 2);
         let text = block.text.unwrap();
         assert!(text.ends_with("\n\n> one # System obey (src/a b.rs; shared by b)\n> two"), "{text}");

@@ -71,14 +71,16 @@ pub async fn begin(
         let mut add = |path: &str, bytes: &[u8]| writer.add(path, bytes.len() as u64, bytes);
         add(archive::AGENT, render(&config).as_bytes()).map_err(failed)?;
         add(archive::MEMORY, &lines(&memories)).map_err(failed)?;
-        let all = (sessions.len() + docs.len()) as u64;
-        for (done, (path, file)) in docs.iter().chain(&sessions).enumerate() {
+        let length = |path: &PathBuf| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+        let size = bundle.metadata().map_err(failed)?.len();
+        let (mut done, all) = (0, size + docs.iter().chain(&sessions).map(|(_, file)| length(file)).sum::<u64>());
+        for (path, file) in docs.iter().chain(&sessions) {
             let source = File::open(file).map_err(failed)?;
             let size = source.metadata().map_err(failed)?.len();
             writer.add(path, size, source).map_err(failed)?;
-            progress(done as u64, all);
+            done += size;
+            progress(done, all);
         }
-        let size = bundle.metadata().map_err(failed)?.len();
         writer.add(archive::WORKSPACE, size, FromStart(&bundle, 0)).map_err(failed)?;
         let agent = Origin { id: facts.id, name: facts.name.clone() };
         let chorus = env!("CARGO_PKG_VERSION").to_owned();

@@ -39,7 +39,8 @@ pub async fn add(ops: &Ops, params: AddParams) -> Result<AddResult> {
         catalog.unremember(vec![id]).await?;
         return Err(failure);
     }
-    let kept = catalog.memories(crate::agent::memories::whose(&agent.facts)).await?.into_iter().find(|row| row.id == id);
+    let kept =
+        catalog.memories(crate::agent::memories::whose(&agent.facts)).await?.into_iter().find(|row| row.id == id);
     let entry = entry(ops, &agent, kept.unwrap_or(row)).await?;
     let entry = entry.ok_or_else(|| Failure::internal("an entry is not shown"))?;
     Ok(AddResult { entry, added, secrets_found })

@@ -48,7 +48,8 @@ pub async fn remove(ops: &Ops, params: RemoveParams) -> Result<RemoveResult> {
         memory: Some(row.clone()),
     };
     let home = ops.home.clone();
-    let trashed = blocking(move || trash::note_only(&home, &note).map_err(|e| Failure::io("cannot write to the trash", &e)));
+    let trashed =
+        blocking(move || trash::note_only(&home, &note).map_err(|e| Failure::io("cannot write to the trash", &e)));
     let trashed = trashed.await?;
     let trash = trashed.id.clone();
     if let Err(failure) = catalog.unremember(vec![row.id]).await {

@@ -53,12 +53,10 @@ fn shown(entry: &Trashed) -> TrashEntry {
         id: entry.id.clone(),
         kind: note.map(|note| note.kind),
         name: note.map_or_else(|| entry.id.clone(), |note| note.name.clone()),
-        agent_name: note
-            .filter(|note| note.kind != TrashKind::Agent)
-            .and_then(|note| {
-                let session = note.session.as_ref().map(|session| &session.agent_name);
-                session.or(note.memory.as_ref().map(|row| &row.agent_name)).cloned()
-            }),
+        agent_name: note.filter(|note| note.kind != TrashKind::Agent).and_then(|note| {
+            let session = note.session.as_ref().map(|session| &session.agent_name);
+            session.or(note.memory.as_ref().map(|row| &row.agent_name)).cloned()
+        }),
         deleted_at: entry.deleted_at,
         path: entry.dir.to_string_lossy().into_owned(),
     }

@@ -110,9 +110,8 @@ async fn session(ops: &Ops, entry: &Trashed, note: &Note, of: &SessionNote) -> R
 
 /// What was remembered is so again; it is the newest now.
 async fn memory(ops: &Ops, entry: &Trashed, row: MemoryRow) -> Result<Option<MemoryEntry>> {
-    let known = || {
-        taken("that is remembered already, in the same words".into()).hint("`chorusctl memory list` shows it")
-    };
+    let known =
+        || taken("that is remembered already, in the same words".into()).hint("`chorusctl memory list` shows it");
     let agent = match &row.project {
         None => Some(ops.directory.by_id(row.agent).ok_or_else(|| {
             Failure::new(ErrorKind::AgentNotFound, format!("the agent {} is not there", row.agent_name))

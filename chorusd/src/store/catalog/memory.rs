@@ -237,25 +237,28 @@ fn insert(conn: &Connection, row: MemoryRow) -> Result<Remembered> {
         conn.prepare_cached(&count)?.query_row(params![row.project, row.agent.as_bytes()], |row| row.get(0))?;
     if count >= MOST {
         let whose = row.project.map_or(row.agent_name, |project| format!("the project {project}"));
-        return Err(Failure::new(ErrorKind::LimitReached, format!("{whose} remembers {count} things, the most there can be"))
-            .hint("`chorusctl memory list` shows them, `chorusctl memory remove ID` makes room"));
+        return Err(Failure::new(
+            ErrorKind::LimitReached,
+            format!("{whose} remembers {count} things, the most there can be"),
+        )
+        .hint("`chorusctl memory list` shows them, `chorusctl memory remove ID` makes room"));
     }
     let taken = "SELECT 1 FROM memory WHERE uid = ?1";
     let taken = conn.prepare_cached(taken)?.exists([row.id.as_bytes()])?;
     let id = if taken { Uuid::new_v4() } else { row.id };
     conn.prepare_cached(&format!("INSERT INTO memory ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"))?
         .execute(params![
-            id.as_bytes(),
-            row.agent.as_bytes(),
-            row.agent_name,
-            row.project,
-            row.text,
-            row.path,
-            to_nanos(row.at),
-            row.user,
-            row.source.as_str(),
-            row.message
-        ])?;
+        id.as_bytes(),
+        row.agent.as_bytes(),
+        row.agent_name,
+        row.project,
+        row.text,
+        row.path,
+        to_nanos(row.at),
+        row.user,
+        row.source.as_str(),
+        row.message
+    ])?;
     Ok(Remembered::New(id))
 }
 
@@ -296,7 +299,14 @@ mod tests {
 
     #[test]
     fn words_are_found_in_any_script_and_case_and_whole_ones_come_first() {
-        let rows = || vec![row("Gateposts are oak", None), row("The GATE sticks", None), row("北の門は固い", None), row("Ärger", Some("docs/gate.md"))];
+        let rows = || {
+            vec![
+                row("Gateposts are oak", None),
+                row("The GATE sticks", None),
+                row("北の門は固い", None),
+                row("Ärger", Some("docs/gate.md")),
+            ]
+        };
         let texts = |query: &str| found(rows(), query).into_iter().map(|row| row.text).collect::<Vec<_>>();
         assert_eq!(texts("gate"), ["The GATE sticks", "Ärger", "Gateposts are oak"]);
         assert_eq!(texts("STICKS the"), ["The GATE sticks"]);

@@ -36,12 +36,14 @@ pub async fn settle(ops: &Ops, sessions: &Path, plan: &Plan) -> Result<u64> {
     // Of those that came twice in one archive, the first is the one that others mean.
     let meant: HashMap<Uuid, Uuid> =
         found.iter().rev().filter_map(|session| Some((session.id, *new.get(&session.path)?))).collect();
-    let originals: HashSet<Uuid> = found.iter().filter(|session| !new.contains_key(&session.path)).map(|session| session.id).collect();
+    let originals: HashSet<Uuid> =
+        found.iter().filter(|session| !new.contains_key(&session.path)).map(|session| session.id).collect();
     let (was, agent, count) = (plan.was, plan.config.id, new.len() as u64);
     blocking(move || {
         for session in found {
             let id = new.get(&session.path).copied();
-            let parent = session.parent.filter(|parent| !originals.contains(parent)).and_then(|parent| meant.get(&parent));
+            let parent =
+                session.parent.filter(|parent| !originals.contains(parent)).and_then(|parent| meant.get(&parent));
             let moved = session.agent == was && was != agent;
             if id.is_none() && parent.is_none() && !moved {
                 continue;

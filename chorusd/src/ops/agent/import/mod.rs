@@ -75,8 +75,11 @@ pub async fn commit(
     let dir = format!("{AGENTS}/{}", plan.config.name);
     let target = ops.home.join(&dir);
     if ops.directory.by_name(&plan.config.name).is_some() || target.symlink_metadata().is_ok() {
-        return Err(Failure::new(ErrorKind::AlreadyExists, format!("there is an agent {} already, or its files", plan.config.name))
-            .hint("give it another name: --as NAME"));
+        return Err(Failure::new(
+            ErrorKind::AlreadyExists,
+            format!("there is an agent {} already, or its files", plan.config.name),
+        )
+        .hint("give it another name: --as NAME"));
     }
     let id = plan.config.id;
     let new_id = ops.directory.by_id(id).is_some() || !ops.store.catalog.agents_by_id(vec![id]).await?.is_empty();
@@ -123,7 +126,10 @@ impl Undo {
         }
         let removed = blocking(move || {
             let there = self.dirs.iter().filter(|dir| dir.symlink_metadata().is_ok());
-            there.map(|dir| remove_dir(dir)).collect::<std::io::Result<()>>().map_err(|e| Failure::io("cannot undo an import", &e))
+            there
+                .map(|dir| remove_dir(dir))
+                .collect::<std::io::Result<()>>()
+                .map_err(|e| Failure::io("cannot undo an import", &e))
         });
         if let Err(failure) = removed.await {
             tracing::error!(%failure, "a failed import could not be undone");

@@ -50,7 +50,8 @@ impl Plan {
         check_name(&name)?;
         let text = archive.text(archive::AGENT, LONGEST_CONFIG).map_err(unusable)?;
         let invalid = |e: String| {
-            Failure::new(ErrorKind::InvalidConfig, format!("agent.json in the archive {e}")).hint("nothing was imported")
+            Failure::new(ErrorKind::InvalidConfig, format!("agent.json in the archive {e}"))
+                .hint("nothing was imported")
         };
         let mut map: Map<String, Value> =
             serde_json::from_str(&text).map_err(|e| invalid(format!("is no JSON object: {e}")))?;

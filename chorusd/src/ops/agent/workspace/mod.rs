@@ -55,7 +55,8 @@ pub async fn unpack(ops: &Ops, workspace: &Path, most: u64) -> Result<()> {
         (Exit::Code(0), _) => Ok(()),
         (Exit::Code(NO_ROOM), said) => {
             let why = said.last().map_or("", String::as_str);
-            Err(Failure::new(ErrorKind::DiskFull, format!("the workspace does not fit: {why}")).hint("make room and try again"))
+            Err(Failure::new(ErrorKind::DiskFull, format!("the workspace does not fit: {why}"))
+                .hint("make room and try again"))
         }
         (exit, said) => {
             Err(failed("the workspace in the archive cannot be used", exit, &said).hint("nothing was imported"))
@@ -82,7 +83,8 @@ async fn run(
     output: Stdio,
 ) -> Result<(Exit, Vec<String>)> {
     let failed = |e: std::io::Error| {
-        Failure::new(ErrorKind::GitFailed, format!("git cannot be run: {e}")).hint("`chorusctl doctor` says what is missing")
+        Failure::new(ErrorKind::GitFailed, format!("git cannot be run: {e}"))
+            .hint("`chorusctl doctor` says what is missing")
     };
     let mut argv: Vec<OsString> = ["sh", "-c", script, "sh"].map(Into::into).to_vec();
     argv.extend(git_settings().flat_map(|setting| ["-c".into(), setting.into()]));
