@@ -6,6 +6,7 @@ use std::path::Path;
 use chorus_proto::{Client, ErrorKind};
 use chorus_tests::chat::{Chat as _, kind_of};
 use chorus_tests::ctl::chorusctl;
+use chorus_tests::disk::SmallDisk;
 use chorus_tests::{Daemon, Home};
 use chorusd::archive::{Manifest, Origin, SCHEMA, Writer};
 use uuid::Uuid;
@@ -164,4 +165,27 @@ fn a_bundle_brings_no_settings_and_nothing_that_runs_or_leads_out() {
     assert!(!config.contains("evil") && !config.contains("submodule"), "{config}");
     assert!(!workspace.join(".git/hooks").exists() && !mark.exists());
     assert!(workspace.join("up").symlink_metadata().expect("the link").is_symlink());
+}
+
+#[test]
+fn files_that_do_not_fit_the_disk_are_refused_before_they_are_written() {
+    let home = home();
+    home.make();
+    let Some(disk) = SmallDisk::mount(&home.path, 96 << 10) else { return };
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    let dir = home.outside().join("made");
+    fs::create_dir(&dir).expect("a directory");
+    git(&dir, &["init", "--quiet", "--initial-branch=main"]);
+    fs::write(dir.join("bomb"), vec![0; 48 << 20]).expect("a file");
+    git(&dir, &["add", "--all"]);
+    git(&dir, &["commit", "--quiet", "--message=x"]);
+    let bundle = bundle(&dir, "ref refs/heads/main");
+    assert!(bundle.len() < 1 << 20, "it is small on the way");
+    let before = disk.free();
+    let bytes = archive(&[("agent.json", CONFIG.as_bytes()), ("workspace.bundle", &bundle)]);
+    assert_eq!(kind_of(import(&mut client, &bytes, None)), ErrorKind::DiskFull);
+    nothing_was_made(&home, &mut client, "bomb");
+    assert!(before - disk.free() < 2 << 20);
 }

@@ -40,12 +40,7 @@ pub async fn begin(
     mut progress: OnProgress,
 ) -> Result<ExportBeginResult> {
     let agent = select::agent(ops, Some(&params.name)).await?;
-    let facts = agent.facts.clone();
-    let saved = save(ops, &facts).await?;
-    // None of its files moves or goes meanwhile.
-    let _stays = ops.sessions_lock.read().await;
-    let (config, _) = in_force(ops, &agent).await?;
-    let memories = ops.store.catalog.memories_by(facts.id).await?;
+    let saved = save(ops, &agent.facts).await?;
     let dir = ops.home.join("db");
     let (bundle, file) = blocking(move || {
         let new = || spool(&dir).map_err(|e| Failure::io("cannot begin an export", &e));
@@ -53,9 +48,15 @@ pub async fn begin(
     })
     .await?;
     let mut warnings = {
-        let _alone = ops.registry.world.git.of(facts.id).await;
-        workspace::pack(ops, &facts.dir.join("workspace"), &bundle).await?
+        let _alone = ops.registry.world.git.of(agent.facts.id).await;
+        workspace::pack(ops, &agent.facts.dir.join("workspace"), &bundle).await?
     };
+    // From here on none of its files moves or goes.
+    let _stays = ops.sessions_lock.read().await;
+    let agent = ops.directory.by_id(agent.facts.id).ok_or_else(|| select::unknown_agent(ops, &params.name))?;
+    let facts = agent.facts.clone();
+    let (config, _) = in_force(ops, &agent).await?;
+    let memories = ops.store.catalog.memories_by(facts.id).await?;
     let mut config = config.map().clone();
     // Those are of this home: its channels, and what runs in it.
     for key in ["channel_id", "guild_id"] {

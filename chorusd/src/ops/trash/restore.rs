@@ -1,11 +1,13 @@
 //! `trash.restore`.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use chorus_proto::methods::memory::MemoryEntry;
 use chorus_proto::methods::trash::{RestoreParams, RestoreResult, TrashKind};
 use chorus_proto::{Agent, ErrorKind, Session};
 
+use crate::agent::directory::Entry;
 use crate::config::agent::{AgentConfig, FILE};
 use crate::failure::{Failure, Result};
 use crate::ops::agent::{AGENTS, entry as agent_entry, row as agent_row};
@@ -112,13 +114,18 @@ async fn session(ops: &Ops, entry: &Trashed, note: &Note, of: &SessionNote) -> R
 async fn memory(ops: &Ops, entry: &Trashed, row: MemoryRow) -> Result<Option<MemoryEntry>> {
     let known =
         || taken("that is remembered already, in the same words".into()).hint("`chorusctl memory list` shows it");
-    let agent = match &row.project {
-        None => Some(ops.directory.by_id(row.agent).ok_or_else(|| {
-            Failure::new(ErrorKind::AgentNotFound, format!("the agent {} is not there", row.agent_name))
-                .hint("restore the agent first, where it is in the trash: chorusctl trash list")
-        })?),
-        Some(_) => ops.directory.by_id(row.agent),
+    let knows = |entry: &Arc<Entry>| match &row.project {
+        None => entry.facts.id == row.agent,
+        project => entry.facts.project == *project,
     };
+    let agent = ops.directory.all().into_iter().find(knows).ok_or_else(|| {
+        let gone = match &row.project {
+            None => format!("the agent {} is not there", row.agent_name),
+            Some(project) => format!("no agent works on the project {project}"),
+        };
+        Failure::new(ErrorKind::AgentNotFound, gone)
+            .hint("restore the agent first, where it is in the trash: chorusctl trash list")
+    })?;
     let Remembered::New(id) = ops.store.catalog.remember(row.clone()).await? else { return Err(known()) };
     let gone = entry.clone();
     // Were it to stay, it could be restored once more, and that would be told as known.
@@ -129,10 +136,7 @@ async fn memory(ops: &Ops, entry: &Trashed, row: MemoryRow) -> Result<Option<Mem
     {
         tracing::warn!(%failure, "what is remembered again lies in the trash still");
     }
-    match agent {
-        Some(agent) => ops_memory::entry(ops, &agent, MemoryRow { id, ..row }).await,
-        None => Ok(None),
-    }
+    ops_memory::entry(ops, &agent, MemoryRow { id, ..row }).await
 }
 
 fn taken(what: String) -> Failure {

@@ -146,13 +146,13 @@ async fn make(
     undo: &mut Undo,
 ) -> Result<Made> {
     let (source, at, config) = (archive.clone(), staging.to_owned(), plan.config.clone());
-    let (stamp, free) = blocking(move || {
+    let (stamp, room) = blocking(move || {
         create_private(&at).map_err(|e| Failure::io("cannot make the agent's directory", &e))?;
         let stamp = parts::unpack(&source, &at, &config)?;
-        Ok((stamp, parts::free(&at)?))
+        Ok((stamp, parts::room(&at)?))
     })
     .await?;
-    workspace::unpack(ops, &staging.join("workspace"), free).await?;
+    workspace::unpack(ops, &staging.join("workspace"), room).await?;
     let new_session_ids = ids::settle(ops, &staging.join("sessions"), plan).await?;
     let at = staging.to_owned();
     blocking(move || parts::sync(&at)).await?;
@@ -162,12 +162,12 @@ async fn make(
             undo.memories.push(id);
         }
     }
-    undo.dirs.push(target.to_owned());
     let (from, to) = (staging.to_owned(), target.to_owned());
     let moved = blocking(move || {
         move_dir(&from, &to).map_err(|e| Failure::io(format_args!("cannot make {}", to.display()), &e))
     });
     moved.await?;
+    undo.dirs.push(target.to_owned());
     ops.store.catalog.put_agent(row(dir, &plan.config, stamp.clone())).await?;
     Ok(Made { stamp, sessions: plan.sessions, new_session_ids, memories: plan.memories.len() as u64 })
 }

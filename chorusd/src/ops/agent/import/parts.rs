@@ -109,7 +109,7 @@ pub fn unusable(why: BadArchive) -> Failure {
 /// What the disk says.
 pub fn unpack(archive: &Archive, dir: &Path, config: &AgentConfig) -> Result<String> {
     let failed = |e: std::io::Error| Failure::io("cannot write the agent's files", &e);
-    if archive.size().saturating_add(SPARED) > free(dir)? {
+    if archive.size() > room(dir)? {
         return Err(Failure::disk_full());
     }
     for part in ["docs", "sessions", "workspace/.git"] {
@@ -129,13 +129,13 @@ pub fn unpack(archive: &Archive, dir: &Path, config: &AgentConfig) -> Result<Str
     put_config(dir, config).map_err(failed)
 }
 
-/// Bytes that may still be written where `dir` is.
+/// Bytes that an import may still write where `dir` is.
 ///
 /// # Errors
 /// What the system says.
-pub fn free(dir: &Path) -> Result<u64> {
+pub fn room(dir: &Path) -> Result<u64> {
     let there = rustix::fs::statvfs(dir).map_err(|e| Failure::io("cannot see how much room there is", &e.into()))?;
-    Ok(there.f_bavail.saturating_mul(there.f_frsize))
+    Ok(there.f_bavail.saturating_mul(there.f_frsize).saturating_sub(SPARED))
 }
 
 /// Brings all that was written below `dir` to the disk. Blocks.
