@@ -54,6 +54,7 @@ fn meant(arg: &Arg, command: &str, above: &str) -> Option<Names> {
         (_, "ID") if above == "tasks" => Some(Names::Tasks),
         (_, "ID") if above == "approvals" => Some(Names::Approvals),
         ("tag" | "tags", _) => Some(Names::Tags),
+        (_, "ID") if above == "memory" => Some(Names::Memory),
         (_, value) if value.starts_with("SESSION") => Some(Names::Sessions),
         _ => None,
     }
@@ -92,6 +93,7 @@ mod tests {
         assert_eq!(of(&["tasks", "stop"], "id"), Some(Names::Tasks));
         assert_eq!(of(&["approvals", "approve"], "id"), Some(Names::Approvals));
         assert_eq!(of(&["approvals", "deny"], "id"), Some(Names::Approvals));
+        assert_eq!(of(&["memory", "remove"], "id"), Some(Names::Memory));
         assert_eq!(of(&["trash", "restore"], "id"), None);
         assert_eq!(of(&["context", "restore"], "session"), sessions);
         assert_eq!(of(&["session", "show"], "session"), sessions);

@@ -234,7 +234,9 @@ impl Daemon {
             sessions_lock,
             shown: ops::shown::Shown::default(),
             listed: ops::tasks::Listed::default(),
-            uploads: ops::uploads::Uploads::default(),
+            transcripts: ops::spools::Spools::default(),
+            agents_in: ops::spools::Spools::default(),
+            agents_out: ops::spools::Spools::default(),
             relay: Arc::default(),
         });
         let outside: Arc<dyn Outside> = ops.clone();

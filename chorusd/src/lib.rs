@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod approvals;
+pub mod archive;
 pub mod cli;
 pub mod clock;
 pub mod config;

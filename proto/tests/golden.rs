@@ -9,8 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::{
-    agent, approvals, audit, chain, context, daemon, doctor, events, export, import, models, permissions, send,
-    session, settings, tasks, trash, tree, usage,
+    agent, approvals, archive, audit, chain, context, daemon, doctor, events, export, import, memory, models,
+    permissions, send, session, settings, tasks, trash, tree, usage,
 };
 use chorus_proto::rpc::{Incoming, Progress, Request, RequestOut, VERSION};
 use chorus_proto::{ErrorKind, Event, Message, Method, NewMessage, RpcError, SessionHeader, frame};
@@ -90,6 +90,15 @@ fn methods() -> Vec<Entry> {
         entry::<approvals::Deny>(),
         entry::<audit::Audit>(),
         entry::<audit::Verify>(),
+        entry::<memory::Add>(),
+        entry::<memory::List>(),
+        entry::<memory::Search>(),
+        entry::<memory::Remove>(),
+        entry::<archive::ExportBegin>(),
+        entry::<archive::ExportRead>(),
+        entry::<archive::ImportBegin>(),
+        entry::<archive::ImportAdd>(),
+        entry::<archive::ImportCommit>(),
     ]
 }
 

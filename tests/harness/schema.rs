@@ -2,8 +2,8 @@
 
 use chorus_proto::event::{Event, Lagged};
 use chorus_proto::methods::{
-    agent, approvals, audit, chain, context, daemon, doctor, events, export, import, models, permissions, send,
-    session, settings, tasks, trash, tree, usage,
+    agent, approvals, archive, audit, chain, context, daemon, doctor, events, export, import, memory, models,
+    permissions, send, session, settings, tasks, trash, tree, usage,
 };
 use chorus_proto::rpc::Progress;
 use chorus_proto::{Message, Method, PROTOCOL, RpcError, SessionHeader};
@@ -98,6 +98,15 @@ pub fn document() -> Value {
     all.add::<approvals::Deny>();
     all.add::<audit::Audit>();
     all.add::<audit::Verify>();
+    all.add::<memory::Add>();
+    all.add::<memory::List>();
+    all.add::<memory::Search>();
+    all.add::<memory::Remove>();
+    all.add::<archive::ExportBegin>();
+    all.add::<archive::ExportRead>();
+    all.add::<archive::ImportBegin>();
+    all.add::<archive::ImportAdd>();
+    all.add::<archive::ImportCommit>();
     let error = RpcError::json_schema(&mut all.answers);
     let progress = Progress::json_schema(&mut all.answers);
     let said = send::Progress::json_schema(&mut all.answers);

@@ -17,6 +17,7 @@ pub mod doctor;
 pub mod events;
 pub mod given;
 pub mod man;
+pub mod memory;
 pub mod models;
 pub mod permissions;
 pub mod send;
@@ -43,6 +44,8 @@ pub enum Command {
     Context(context::Args),
     /// Look at saved conversations, take them out, and bring others along
     Session(session::Args),
+    /// See and change what agents know in every conversation
+    Memory(memory::Args),
     /// See which models there are, and whether their providers take the keys
     Models(models::Args),
     /// See what agents may do, and ask what would be allowed
@@ -86,6 +89,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Failure> {
         Command::Chat(args) => chat::run(&args, app),
         Command::Context(args) => context::run(args, app),
         Command::Session(args) => session::run(args, app),
+        Command::Memory(args) => memory::run(args, app),
         Command::Models(args) => models::run(args, app),
         Command::Permissions(args) => permissions::run(args, app),
         Command::Approvals(args) => approvals::run(args, app),

@@ -9,6 +9,7 @@ use chorus_proto::Client;
 use chorus_proto::methods::agent::{List, ListParams};
 use chorus_proto::methods::approvals::{Approval, List as Approvals, ListParams as ApprovalsParams};
 use chorus_proto::methods::context::{History, HistoryParams};
+use chorus_proto::methods::memory::{List as Memory, ListParams as MemoryParams};
 use chorus_proto::methods::models::{List as Models, ModelsParams};
 use chorus_proto::methods::permissions::{List as Profiles, ListParams as ProfilesParams};
 use chorus_proto::methods::tasks::{List as Tasks, ListParams as TasksParams, Task};
@@ -36,6 +37,7 @@ pub enum Names {
     Tasks,
     Approvals,
     Tags,
+    Memory,
 }
 
 impl Names {
@@ -50,6 +52,7 @@ impl Names {
             Self::Tasks => tasks(),
             Self::Approvals => approvals(),
             Self::Tags => tags(),
+            Self::Memory => memory(),
         }
     }
 }
@@ -129,6 +132,16 @@ fn tags() -> Vec<CompletionCandidate> {
         tags.sort_unstable();
         tags.dedup();
         Some(tags.into_iter().filter(|tag| plain(tag)).map(|tag| (tag, String::new())).collect())
+    })
+}
+
+/// What the agent that is meant remembers.
+fn memory() -> Vec<CompletionCandidate> {
+    ask(|client, agent| {
+        let params = MemoryParams { agent, limit: Some(MOST), ..Default::default() };
+        let entries = client.call::<Memory>(&params).ok()?.entries;
+        let about = |text: &str| text.chars().take(ABOUT).collect::<String>();
+        Some(entries.into_iter().map(|entry| (entry.short_id, about(&entry.text))).collect())
     })
 }
 

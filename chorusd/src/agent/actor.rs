@@ -361,7 +361,10 @@ impl Actor {
         }
         let of = (run.turn, run.step);
         let (registry, agent, name) = (self.registry.clone(), self.agent, self.name.clone());
-        let batch = Batch { registry, agent, name, of, by: run.by, cancel, voices };
+        // Nothing comes between calls and their results: they stand in the newest message.
+        let newest = self.state.context().and_then(|context| context.messages.last());
+        let message = newest.and_then(|message| message.to_message().ok()).map(|message| message.id);
+        let batch = Batch { registry, agent, name, of, message, by: run.by, cancel, voices };
         self.work.extend(batch.run(run.calls, run.breaker));
     }
 

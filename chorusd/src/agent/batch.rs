@@ -35,6 +35,8 @@ pub struct Batch {
     pub name: String,
     /// The turn and the step.
     pub of: (Uuid, u32),
+    /// The message that has the calls.
+    pub message: Option<String>,
     /// Who asked for the turn.
     pub by: Requester,
     /// The turn is to end.
@@ -175,8 +177,10 @@ impl Batch {
         Some(Scene {
             agent: facts.id,
             agent_name: facts.name.clone(),
+            project: facts.project.clone(),
             dir: facts.dir.clone(),
             turn: self.of.0,
+            message: self.message.clone(),
             requester: self.by.clone(),
             profile: facts.profile.clone().unwrap_or_default(),
             profile_now: Box::new(move || directory.by_id(agent)?.facts.profile.clone().ok()),

@@ -58,7 +58,8 @@ async fn ask(
     let takes = registry.models.window_of(&target).map(|takes| estimated(takes, ratio));
     let (turn, facts, context) = (call.turn, call.facts.clone(), call.context);
     let step = call.step;
-    let remembered = memories::shown(&registry.store.catalog, vec![facts.id]).await.map_err(stopped)?.pop().flatten();
+    let remembered =
+        memories::shown(&registry.store.catalog, vec![memories::whose(&facts)]).await.map_err(stopped)?.pop().flatten();
     let built = tokio::task::spawn_blocking(move || prepare(&call, remembered, takes)).await;
     let (prompt, left_out) = match built.map_err(|e| stopped(Failure::internal(e.to_string())))? {
         Prepared::Prompt(prompt, before) => (*prompt, before),

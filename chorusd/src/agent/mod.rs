@@ -78,6 +78,8 @@ pub struct Facts {
     pub redact: bool,
     /// Whether a save commits its workspace.
     pub checkpoint_workspace: bool,
+    /// What it works on with others, whose memory it shares.
+    pub project: Option<String>,
 }
 
 impl Facts {
@@ -104,6 +106,7 @@ impl Default for Facts {
             profile: Ok(Arc::default()),
             redact: true,
             checkpoint_workspace: false,
+            project: None,
         }
     }
 }

@@ -44,6 +44,8 @@ pub struct AgentConfig {
     pub redact: bool,
     /// Whether a save commits its workspace.
     pub checkpoint_workspace: bool,
+    /// What it works on together with other agents.
+    pub project: Option<String>,
 }
 
 /// Keys that `agent config` sets; `name` is a rename and done elsewhere.
@@ -119,6 +121,7 @@ impl AgentConfig {
                 .get("checkpoint_workspace")
                 .and_then(Value::as_bool)
                 .unwrap_or(defaults.defaults.checkpoint_workspace),
+            project: text("project").map(|project| project.trim().to_owned()).filter(|project| !project.is_empty()),
             map,
         })
     }

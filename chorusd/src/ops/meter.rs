@@ -33,7 +33,8 @@ pub async fn read(ops: &Ops, entries: &[Arc<Entry>]) -> Result<HashMap<Uuid, Met
     if live.is_empty() {
         return Ok(HashMap::new());
     }
-    let remembered = memories::shown(&ops.store.catalog, live.iter().map(|(facts, _)| facts.id).collect()).await?;
+    let remembered =
+        memories::shown(&ops.store.catalog, live.iter().map(|(facts, _)| memories::whose(facts)).collect()).await?;
     let measured = blocking(move || {
         let fixed = |((facts, shown), remembered): ((Arc<Facts>, u64), Option<String>)| {
             (meter::fixed(&facts, remembered.as_deref()), shown, facts)

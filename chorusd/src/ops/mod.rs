@@ -7,6 +7,7 @@ pub mod context;
 pub mod doctor;
 pub mod events;
 mod import_sink;
+pub mod memory;
 mod meter;
 pub mod models;
 pub mod outside;
@@ -19,10 +20,10 @@ pub mod send;
 pub mod session;
 pub mod settings;
 pub mod shown;
+pub mod spools;
 pub mod status;
 pub mod tasks;
 pub mod trash;
-pub mod uploads;
 pub mod usage;
 pub mod view;
 pub mod workspace;
@@ -73,7 +74,10 @@ pub struct Ops {
     pub shown: shown::Shown,
     /// Agents whose `running_tasks` are to be written anew.
     pub listed: tasks::Listed,
-    pub uploads: uploads::Uploads,
+    /// Transcripts on their way in, and agents on theirs in and out.
+    pub transcripts: spools::Spools<spools::Transcript>,
+    pub agents_in: spools::Spools<()>,
+    pub agents_out: spools::Spools<()>,
     /// What agents send each other.
     pub relay: Arc<outside::Relay>,
 }

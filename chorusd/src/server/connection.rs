@@ -77,7 +77,9 @@ struct Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         self.line.close();
-        self.ops.uploads.close(self.caller.connection);
+        self.ops.transcripts.close(self.caller.connection);
+        self.ops.agents_in.close(self.caller.connection);
+        self.ops.agents_out.close(self.caller.connection);
     }
 }
 

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_METHOD_NOT_FOUND, CODE_PARSE};
-use chorus_proto::methods::send::Said;
 use chorus_proto::methods::{
-    Method, agent, approvals, audit, chain, context, daemon, doctor, events, export, import, models, permissions, send,
-    session, settings, tasks, trash, tree, usage,
+    Method, agent, approvals, archive, audit, chain, context, daemon, doctor, events, export, import, memory, models,
+    permissions, send, session, settings, tasks, trash, tree, usage,
 };
-use chorus_proto::rpc::{Progress, Request, VERSION};
+use chorus_proto::rpc::{Request, VERSION};
 use chorus_proto::{ErrorKind, PROTOCOL, RpcError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -17,12 +16,11 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
 use super::line::Line;
+use super::meanwhile::{ear, on_progress};
 use super::reply::{self, Frame, to_rpc};
-use crate::agent::voice::Ear;
 use crate::config::nearest;
 use crate::failure::{Failure, Result};
 use crate::ops::events::subscribe::Subscription;
-use crate::ops::session::import::OnProgress;
 use crate::ops::{self, Ops};
 
 /// Who asks.
@@ -38,7 +36,7 @@ pub struct Caller {
 }
 
 /// Every method there is, for hints.
-const METHODS: [&str; 59] = [
+const METHODS: [&str; 68] = [
     chain::Resume::NAME,
     chain::Compact::NAME,
     context::Rewind::NAME,
@@ -98,6 +96,15 @@ const METHODS: [&str; 59] = [
     tasks::Show::NAME,
     tasks::Logs::NAME,
     tasks::Stop::NAME,
+    memory::Add::NAME,
+    memory::List::NAME,
+    memory::Search::NAME,
+    memory::Remove::NAME,
+    archive::ExportBegin::NAME,
+    archive::ExportRead::NAME,
+    archive::ImportBegin::NAME,
+    archive::ImportAdd::NAME,
+    archive::ImportCommit::NAME,
 ];
 
 /// Carries out the request in `body`. `None` for a notification: it has no answer.
@@ -153,6 +160,8 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
         tasks::Logs::NAME => answer.now::<tasks::Logs, _, _>(params, |p| ops::tasks::logs::logs(o, p)).await,
         // It ends also where nobody waits for that.
         tasks::Stop::NAME => answer.now::<tasks::Stop, _, _>(params, |p| ops::tasks::stop::stop(o, p)).await,
+        memory::List::NAME => answer.now::<memory::List, _, _>(params, |p| ops::memory::list::list(o, p)).await,
+        memory::Search::NAME => answer.now::<memory::Search, _, _>(params, |p| ops::memory::search::search(o, p)).await,
         daemon::Stop::NAME => answer.now::<daemon::Stop, _, _>(params, |p| ops::status::stop(o, p)).await,
         // These are carried out to the end even if the client goes away in the middle.
         agent::Init::NAME => {
@@ -255,6 +264,14 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
         trash::Empty::NAME => {
             answer.whole::<trash::Empty, _, _>(params, |p| async move { ops::trash::empty::empty(&ops, p).await }).await
         }
+        memory::Add::NAME => {
+            answer.whole::<memory::Add, _, _>(params, |p| async move { ops::memory::add::add(&ops, p).await }).await
+        }
+        memory::Remove::NAME => {
+            answer
+                .whole::<memory::Remove, _, _>(params, |p| async move { ops::memory::remove::remove(&ops, p).await })
+                .await
+        }
         // The actor carries these out by itself once it has them.
         context::Append::NAME => {
             answer.now::<context::Append, _, _>(params, |p| ops::context::append::append(o, p)).await
@@ -303,6 +320,34 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
             answer
                 .whole::<import::Commit, _, _>(params, move |p| async move {
                     ops::session::import::commit(&ops, caller.connection, p, progress).await
+                })
+                .await
+        }
+        archive::ExportBegin::NAME => {
+            let progress = on_progress(id.as_deref(), caller.notify);
+            answer
+                .whole::<archive::ExportBegin, _, _>(params, move |p| async move {
+                    ops::agent::export::begin(&ops, caller.connection, p, progress).await
+                })
+                .await
+        }
+        archive::ExportRead::NAME => {
+            let connection = caller.connection;
+            answer.now::<archive::ExportRead, _, _>(params, |p| ops::agent::export::read(o, connection, p)).await
+        }
+        archive::ImportBegin::NAME => {
+            let connection = caller.connection;
+            answer.now::<archive::ImportBegin, _, _>(params, |p| ops::agent::import::begin(o, connection, p)).await
+        }
+        archive::ImportAdd::NAME => {
+            let connection = caller.connection;
+            answer.now::<archive::ImportAdd, _, _>(params, |p| ops::agent::import::add(o, connection, p)).await
+        }
+        archive::ImportCommit::NAME => {
+            let progress = on_progress(id.as_deref(), caller.notify);
+            answer
+                .whole::<archive::ImportCommit, _, _>(params, move |p| async move {
+                    ops.store.judged(ops::agent::import::commit(&ops, caller.connection, p, progress).await)
                 })
                 .await
         }
@@ -443,55 +488,4 @@ fn unknown_method(name: &str) -> RpcError {
         None => failure.hint("docs/PROTOCOL.md lists the methods"),
     };
     RpcError { code: CODE_METHOD_NOT_FOUND, ..to_rpc(&failure) }
-}
-
-/// Passes what is said in a turn on to request `id`.
-#[derive(Debug)]
-struct Telling {
-    id: u64,
-    line: Arc<Line>,
-}
-
-impl Telling {
-    fn frame(&self, said: Said) -> Frame {
-        reply::notification("progress", send::Progress { id: self.id, said })
-    }
-}
-
-impl Ear for Telling {
-    fn now(&self, said: &Said) -> bool {
-        self.line.offer(|| self.frame(said.clone()))
-    }
-
-    fn later(&self, said: Said) {
-        self.line.queue(self.frame(said));
-    }
-}
-
-/// Who hears what is said in the turn of request `id`, where it asks for that; only number ids can be named.
-fn ear(id: Option<&RawValue>, params: Option<&RawValue>, line: Arc<Line>) -> Option<Arc<dyn Ear>> {
-    #[derive(serde::Deserialize)]
-    struct Carried {
-        #[serde(default)]
-        stream: bool,
-    }
-    let id: u64 = id.and_then(|id| id.get().parse().ok())?;
-    let carried: Carried = serde_json::from_str(params?.get()).ok()?;
-    carried.stream.then(|| -> Arc<dyn Ear> { Arc::new(Telling { id, line }) })
-}
-
-/// Sends `progress` notifications for request `id`; only number ids can be named in them.
-fn on_progress(id: Option<&RawValue>, notify: mpsc::Sender<Frame>) -> OnProgress {
-    let id: Option<u64> = id.and_then(|id| id.get().parse().ok());
-    let mut told = 0;
-    Box::new(move |done, total| {
-        // Every hundredth is enough for a bar.
-        if let Some(id) = id
-            && done.saturating_sub(told) * 100 >= total
-        {
-            told = done;
-            let progress = Progress { id, done, total, unit: "bytes".into() };
-            let _ = notify.try_send(reply::notification("progress", progress));
-        }
-    })
 }

@@ -4,6 +4,7 @@ mod connection;
 mod dispatch;
 mod line;
 mod listener;
+mod meanwhile;
 mod reply;
 
 pub use dispatch::examine;

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::agents_dir::{create_private, move_dir, remove_dir, write_private};
+use super::catalog::MemoryRow;
+use super::session_files::sync_dir;
 
 /// Name of the trash below the home.
 pub const TRASH: &str = "trash";
@@ -22,7 +24,7 @@ const CONTENT: &str = "content";
 pub struct Note {
     pub kind: TrashKind,
     pub agent_id: Uuid,
-    /// Of the agent, or the session_id.
+    /// Of the agent, the session_id, or the beginning of what was remembered.
     pub name: String,
     pub deleted_at: Timestamp,
     /// Where it lay, below the home.
@@ -30,6 +32,9 @@ pub struct Note {
     /// Of a session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionNote>,
+    /// Something that was remembered, all of it: there is no content beside the note.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryRow>,
 }
 
 /// What the catalog knew of a session.
@@ -72,19 +77,39 @@ impl Trashed {
 /// # Errors
 /// What the system says; it lies where it lay then.
 pub fn put(home: &Path, from: &Path, note: &Note) -> io::Result<Trashed> {
-    let id = format!("{}_{}", note.deleted_at.strftime("%Y-%m-%dT%H-%M-%SZ"), Uuid::new_v4());
+    let id = id(note);
     let dir = home.join(TRASH).join(&id);
     create_private(&dir)?;
-    let moved = (|| {
-        let mut text = serde_json::to_string_pretty(note)?;
-        text.push('\n');
-        write_private(&dir.join(NOTE), text.as_bytes())?;
-        move_dir(from, &dir.join(CONTENT))
-    })();
+    let moved = write_note(&dir, note).and_then(|()| move_dir(from, &dir.join(CONTENT)));
     if moved.is_err() {
         let _ = fs::remove_dir_all(&dir);
     }
     moved.map(|()| Trashed { id, dir, note: Some(note.clone()), deleted_at: note.deleted_at })
+}
+
+/// Makes an entry that is nothing but its note; it is on the disk when this returns. Blocks.
+///
+/// # Errors
+/// What the system says; there is no entry then.
+pub fn note_only(home: &Path, note: &Note) -> io::Result<Trashed> {
+    let id = id(note);
+    let dir = home.join(TRASH).join(&id);
+    create_private(&dir)?;
+    let written = write_note(&dir, note).and_then(|()| sync_dir(&home.join(TRASH)));
+    if written.is_err() {
+        let _ = fs::remove_dir_all(&dir);
+    }
+    written.map(|()| Trashed { id, dir, note: Some(note.clone()), deleted_at: note.deleted_at })
+}
+
+fn id(note: &Note) -> String {
+    format!("{}_{}", note.deleted_at.strftime("%Y-%m-%dT%H-%M-%SZ"), Uuid::new_v4())
+}
+
+fn write_note(dir: &Path, note: &Note) -> io::Result<()> {
+    let mut text = serde_json::to_string_pretty(note)?;
+    text.push('\n');
+    write_private(&dir.join(NOTE), text.as_bytes())
 }
 
 /// Moves the content of an entry to `to`, where nothing may lie, and takes the entry away. Blocks.

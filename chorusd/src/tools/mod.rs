@@ -24,6 +24,7 @@ pub mod unconfined;
 pub use carry_out::{asks, carry_out, in_order};
 pub use files::{Edit as FileEdit, Locks, Place, Range, Workspace};
 pub use git::checkpoint;
+pub use git::{settings as git_settings, variables as git_variables};
 pub use kept::result_of;
 pub use outside::{Asker, Outside, SelfEdit};
 pub use scene::{Scene, World};

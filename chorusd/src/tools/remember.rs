@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
+use chorus_proto::methods::memory::MemorySource;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use uuid::Uuid;
 
 use super::tool::{Outcome, Tool};
 use super::{Scene, told};
 use crate::permissions::Action;
-use crate::store::catalog::NewMemory;
-
-/// Bytes of what is remembered at once.
-const LONGEST: usize = 2 << 10;
+use crate::store::catalog::{MemoryRow, Remembered, memory};
 
 pub struct Remember;
 
@@ -23,35 +22,51 @@ pub struct Params {
     /// The file in the workspace that it is about, if it is about one.
     #[serde(default)]
     path: Option<String>,
+    /// Share it with all agents of your project.
+    #[serde(default)]
+    project: bool,
 }
 
 impl Tool for Remember {
     const NAME: &'static str = "remember";
-    const DESCRIPTION: &'static str =
-        "Remembers something for all your later conversations. You are shown the newest 20 (4 KiB of them).";
+    const DESCRIPTION: &'static str = "Remembers something for all your later conversations. You are shown what people noted, then the newest of your own, up to 1,024 tokens.";
     type Params = Params;
 
-    fn action(params: &Params, _: &Scene) -> Result<String, String> {
-        if params.text.trim().is_empty() || params.text.len() > LONGEST || params.text.contains('\0') {
-            return Err(format!("`text` must have a text of at most {LONGEST} bytes"));
+    fn action(params: &Params, scene: &Scene) -> Result<String, String> {
+        memory::text(&params.text)?;
+        memory::path(params.path.as_deref())?;
+        if params.project && scene.project.is_none() {
+            return Err("you have no project to share it with; remember it without `project`".into());
         }
-        if params.path.as_ref().is_some_and(|path| path.len() > 512 || path.chars().any(char::is_control)) {
-            return Err("`path` is too long or has control characters in it".into());
-        }
-        Ok(Action::Other { tool: Self::NAME, argument: &params.text }.to_string())
+        // What others are shown too can be judged by itself.
+        let argument = if params.project { format!("project:{}", params.text) } else { params.text.clone() };
+        Ok(Action::Other { tool: Self::NAME, argument: &argument }.to_string())
     }
 
     async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
-        let text = scene.kept(params.text.trim().to_owned());
-        let memory = NewMemory {
+        let (text, path) = match (memory::text(&params.text), memory::path(params.path.as_deref())) {
+            (Ok(text), Ok(path)) => (scene.kept(text), path),
+            (Err(why), _) | (_, Err(why)) => return Outcome::error(why),
+        };
+        let row = MemoryRow {
+            id: Uuid::new_v4(),
             agent: scene.agent,
+            agent_name: scene.agent_name.clone(),
+            project: scene.project.clone().filter(|_| params.project),
             text: text.text,
-            path: params.path.filter(|path| !path.is_empty()).map(|path| scene.kept(path).text),
+            path: path.map(|path| scene.kept(path).text),
             at: scene.world.clock.now(),
             user: scene.requester.to_string(),
+            source: MemorySource::Tool,
+            message: scene.message.clone(),
         };
-        match scene.world.store.catalog.remember(memory).await {
-            Ok(()) => Outcome::done(format!("it is remembered; you are shown it from your next step on{}", text.note)),
+        match scene.world.store.catalog.remember(row).await {
+            Ok(Remembered::New(_)) => {
+                Outcome::done(format!("it is remembered; you are shown it from your next step on{}", text.note))
+            }
+            Ok(Remembered::Known(_)) => {
+                Outcome::done("it was remembered already, in the same words; nothing was added")
+            }
             Err(failure) => told(failure),
         }
     }

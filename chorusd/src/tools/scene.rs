@@ -45,9 +45,13 @@ pub struct World {
 pub struct Scene {
     pub agent: Uuid,
     pub agent_name: String,
+    /// What it works on with others.
+    pub project: Option<String>,
     /// The agent's directory, absolute.
     pub dir: PathBuf,
     pub turn: Uuid,
+    /// The message that has the call in it.
+    pub message: Option<String>,
     /// Who asked for the turn.
     pub requester: Requester,
     /// As it is now: a change in this turn holds from the next call on.

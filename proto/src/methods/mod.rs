@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 
 pub mod agent;
 pub mod approvals;
+pub mod archive;
 pub mod audit;
 pub mod chain;
 pub mod context;
@@ -16,6 +17,7 @@ pub mod doctor;
 pub mod events;
 pub mod export;
 pub mod import;
+pub mod memory;
 pub mod models;
 pub mod permissions;
 pub mod send;

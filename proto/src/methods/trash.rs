@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::memory::MemoryEntry;
 use super::method;
 use crate::agent::Agent;
 use crate::session::Session;
@@ -12,7 +13,7 @@ method!(
     List = "trash.list", ListParams => ListResult
 );
 method!(
-    /// Puts an agent or a session back where it was.
+    /// Puts an agent, a session or something remembered back where it was.
     Restore = "trash.restore", RestoreParams => RestoreResult
 );
 method!(
@@ -27,6 +28,8 @@ method!(
 pub enum TrashKind {
     Agent,
     Session,
+    /// Something that was remembered.
+    Memory,
 }
 
 /// Something in the trash.
@@ -37,9 +40,9 @@ pub struct TrashEntry {
     pub id: String,
     /// Null where its note cannot be read: such an entry can only be emptied.
     pub kind: Option<TrashKind>,
-    /// Of the agent, or the session_id.
+    /// Of the agent, the session_id, or how what was remembered begins.
     pub name: String,
-    /// Whose session it was.
+    /// Whose session or memory it was.
     pub agent_name: Option<String>,
     pub deleted_at: Timestamp,
     pub path: String,
@@ -71,6 +74,9 @@ pub struct RestoreResult {
     pub agent: Option<Agent>,
     /// The session that is back.
     pub session: Option<Session>,
+    /// What is remembered again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryEntry>,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

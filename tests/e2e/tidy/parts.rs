@@ -29,6 +29,7 @@ const RULES: [Rule; 31] = [
     Rule { path: "chorusd/src/permissions/", never: IMPURE },
     Rule { path: "chorusd/src/redact/", never: IMPURE },
     Rule { path: "chorusd/src/session/", never: FORMAT },
+    Rule { path: "chorusd/src/archive/", never: BELOW },
     Rule { path: "chorusd/src/llm/", never: MODELS },
     Rule { path: "chorusd/src/sandbox/", never: APART },
     Rule { path: "chorusd/src/tools/", never: BELOW },

@@ -7,6 +7,8 @@ use crate::error::Failure;
 
 pub mod config;
 pub mod destroy;
+pub mod export;
+pub mod import;
 pub mod init;
 pub mod list;
 pub mod show;
@@ -34,6 +36,10 @@ enum Verb {
     Use(use_::Args),
     /// Show or change an agent's settings
     Config(config::Args),
+    /// Write a whole agent into one file, for another home or machine
+    Export(export::Args),
+    /// Make an agent from such a file
+    Import(import::Args),
 }
 
 /// Carries one of the verbs out.
@@ -48,5 +54,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         Verb::Show(args) => show::run(args, app),
         Verb::Use(args) => use_::run(args, app),
         Verb::Config(args) => config::run(args, app),
+        Verb::Export(args) => export::run(args, app),
+        Verb::Import(args) => import::run(&args, app),
     }
 }

@@ -125,8 +125,11 @@ pub fn import(app: &mut App, file: &str, from: ImportFormat, redact: bool) -> Re
     Ok(result?)
 }
 
-/// The file and how long it is; 0 where nobody knows.
-fn open(file: &str) -> Result<(Box<dyn Read>, u64), Failure> {
+/// The file and how long it is; 0 where nobody knows. `-` is standard input.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn open(file: &str) -> Result<(Box<dyn Read>, u64), Failure> {
     if file == "-" {
         return Ok((Box::new(io::stdin()), 0));
     }

@@ -23,7 +23,7 @@ pub struct Args {
 enum Verb {
     /// List what was deleted, newest first
     List(list::Args),
-    /// Put an agent or a session back where it was
+    /// Put an agent, a session or something remembered back where it was
     Restore(restore::Args),
     /// Delete for good what is in the trash
     Empty(empty::Args),
@@ -51,6 +51,7 @@ fn kind(entry: &TrashEntry) -> &'static str {
     match entry.kind {
         Some(TrashKind::Agent) => "agent",
         Some(TrashKind::Session) => "session",
+        Some(TrashKind::Memory) => "memory",
         None => "unknown",
     }
 }

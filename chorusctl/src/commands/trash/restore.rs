@@ -7,13 +7,13 @@ use crate::commands::describe;
 use crate::error::Failure;
 use crate::ui::{Style, safe};
 
-/// Put an agent or a session back where it was
+/// Put an agent, a session or something remembered back where it was
 ///
 /// An agent comes back with its id and its sessions. Where its name was given to another one meanwhile, nothing is
 /// changed.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The entry: its id, a beginning of that, or the name of what it was
+    /// The entry: its id, a beginning of that, or the name (of what was remembered, the id) that it had
     id: String,
 }
 
@@ -30,6 +30,10 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         if let Some(session) = &back.session {
             let line = format!("restored {}", describe::session(&app.out, session));
             app.out.done(&line)?;
+        }
+        if let Some(entry) = &back.memory {
+            let id = safe::one_line(&entry.short_id);
+            app.out.done(&format!("remembered again as {}", app.out.paint(Style::Id, &id)))?;
         }
         Ok(())
     })

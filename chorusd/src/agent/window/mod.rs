@@ -11,7 +11,7 @@ use chorus_proto::Message;
 use crate::message::Stored;
 
 pub use mend::{INTERRUPTED, Mended, mend};
-pub use remembered::{REMEMBERED, remembered};
+pub use remembered::{Entry as RememberedEntry, MOST_REMEMBERED, REMEMBERED_TOKENS, Remembered, remembered};
 
 /// How much of a conversation may be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

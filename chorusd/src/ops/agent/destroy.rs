@@ -137,6 +137,9 @@ async fn finish(
     if !params.purge {
         return (Some(content), Vec::new());
     }
+    if let Err(failure) = ops.store.catalog.forget_memories(facts.id).await {
+        tracing::warn!(agent = %facts.name, %failure, "what a purged agent remembered is in the catalog still");
+    }
     match blocking(move || trash::remove(&entry).map_err(|e| Failure::io("not everything can be deleted", &e))).await {
         Ok(()) => (None, Vec::new()),
         Err(failure) => {
@@ -180,6 +183,7 @@ async fn trash(ops: &Ops, facts: &Facts) -> Result<Trashed> {
         deleted_at: ops.clock.now(),
         from: from.strip_prefix(&ops.home).unwrap_or(&from).to_owned(),
         session: None,
+        memory: None,
     };
     blocking(move || trash::put(&home, &from, &note).map_err(|e| Failure::io("cannot move the agent to the trash", &e)))
         .await

@@ -2,11 +2,14 @@
 
 pub mod config;
 pub mod destroy;
+pub mod export;
+pub mod import;
 pub mod init;
 pub mod list;
 mod refresh;
 pub mod show;
 pub mod use_;
+mod workspace;
 
 use std::path::Path;
 
@@ -42,6 +45,7 @@ pub fn entry(home: &Path, dir: &str, config: &AgentConfig, stamp: String) -> Ent
             profile: config.profile.clone(),
             redact: config.redact,
             checkpoint_workspace: config.checkpoint_workspace,
+            project: config.project.clone(),
             limits: Limits { daily_tokens: config.daily_token_limit, daily_cost: config.daily_cost_limit },
         }),
         permissions: config.permissions.clone(),

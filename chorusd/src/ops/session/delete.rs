@@ -66,6 +66,7 @@ pub async fn take_away<Remove: Future<Output = Result<()>>>(
             sha256: row.sha256.clone(),
             last_used_at: row.last_used_at,
         }),
+        memory: None,
     };
     let (home, from) = (ops.home.clone(), path.clone());
     let trashed = blocking(move || match trash::put(&home, &from, &note) {

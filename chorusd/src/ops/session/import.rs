@@ -15,7 +15,7 @@ use crate::agent::Facts;
 use crate::agent::save::{Place, write};
 use crate::failure::{Failure, Result};
 use crate::ops::import_sink::{Collector, Imported, spool};
-use crate::ops::uploads::Upload;
+use crate::ops::spools::{Spool, Transcript};
 use crate::ops::{Ops, blocking, select, view};
 use crate::session::{import, slug};
 use crate::store::session_files;
@@ -32,14 +32,12 @@ pub async fn begin(ops: &Ops, connection: u64, params: BeginParams) -> Result<Be
     let agent = select::agent(ops, params.agent.as_deref()).await?;
     let dir = ops.home.join("db");
     let spool = blocking(move || spool(&dir).map_err(|e| Failure::io("cannot begin an import", &e))).await?;
-    let upload = Upload {
+    let transcript = Transcript {
         agent: agent.facts.id,
         format: params.from,
         file: params.file.unwrap_or_else(|| "the file".into()),
-        spool,
-        received: 0,
     };
-    Ok(BeginResult { import: ops.uploads.open(connection, upload)? })
+    Ok(BeginResult { import: ops.transcripts.open(connection, transcript, spool)? })
 }
 
 /// Takes the next bytes.
@@ -55,7 +53,7 @@ pub async fn add(ops: &Arc<Ops>, connection: u64, params: AddParams) -> Result<A
         _ => return Err(Failure::invalid("give either `data` or `data_base64`")),
     };
     let ops = ops.clone();
-    let received = blocking(move || ops.uploads.add(connection, params.import, &bytes)).await?;
+    let received = blocking(move || ops.transcripts.add(connection, params.import, &bytes)).await?;
     Ok(AddResult { received })
 }
 
@@ -69,7 +67,8 @@ pub async fn commit(
     params: CommitParams,
     mut progress: OnProgress,
 ) -> Result<CommitResult> {
-    let Upload { agent, format, file, mut spool, received } = ops.uploads.take(connection, params.import)?;
+    let Spool { of: Transcript { agent, format, file }, file: mut spool, received } =
+        ops.transcripts.take(connection, params.import)?;
     let name = facts(ops, agent)?.name.clone();
     let (done, mut complete) = mpsc::channel(2);
     let (dir, now) = (ops.home.join("db"), ops.clock.now());

@@ -1,6 +1,6 @@
 //! `trash.empty`.
 
-use chorus_proto::methods::trash::{EmptyParams, EmptyResult};
+use chorus_proto::methods::trash::{EmptyParams, EmptyResult, TrashKind};
 use jiff::Timestamp;
 
 use crate::failure::{Failure, Result};
@@ -21,6 +21,10 @@ pub async fn empty(ops: &Ops, params: EmptyParams) -> Result<EmptyResult> {
             continue;
         }
         gone.push(super::shown(&entry));
+        let agent = entry.note.as_ref().filter(|note| note.kind == TrashKind::Agent).map(|note| note.agent_id);
+        if let Some(agent) = agent.filter(|agent| ops.directory.by_id(*agent).is_none()) {
+            ops.store.catalog.forget_memories(agent).await?;
+        }
         blocking(move || {
             trash::remove(&entry).map_err(|e| Failure::io(format_args!("cannot delete {}", entry.dir.display()), &e))
         })

@@ -21,12 +21,14 @@ pub async fn entries(ops: &Ops) -> Result<Vec<Trashed>> {
     blocking(move || trash::list(&home).map_err(|e| Failure::io("cannot read the trash", &e))).await
 }
 
-/// The entry that `text` means: its id, the UUID in it or a beginning of either, or a name that only one has.
+/// The entry that `text` means: its id, the UUID in it, that of what was remembered or a beginning of one, or a name that only one has.
 fn entry(entries: Vec<Trashed>, text: &str) -> Result<Trashed> {
     let named = |entry: &Trashed| entry.note.as_ref().is_some_and(|note| note.name == text);
     let begins = |entry: &Trashed| {
         let uuid = entry.id.split_once('_').map_or("", |(_, uuid)| uuid);
-        text.len() >= MIN_PREFIX && (entry.id.starts_with(text) || uuid.starts_with(text))
+        let remembered = entry.note.as_ref().and_then(|note| note.memory.as_ref()).map(|row| row.id.to_string());
+        let ids = [entry.id.as_str(), uuid, remembered.as_deref().unwrap_or_default()];
+        text.len() >= MIN_PREFIX && ids.iter().any(|id| id.starts_with(text))
     };
     let mut found: Vec<Trashed> = entries.iter().filter(|entry| entry.id == text || named(entry)).cloned().collect();
     if found.is_empty() {
@@ -51,9 +53,10 @@ fn shown(entry: &Trashed) -> TrashEntry {
         id: entry.id.clone(),
         kind: note.map(|note| note.kind),
         name: note.map_or_else(|| entry.id.clone(), |note| note.name.clone()),
-        agent_name: note
-            .filter(|note| note.kind == TrashKind::Session)
-            .and_then(|note| Some(note.session.as_ref()?.agent_name.clone())),
+        agent_name: note.filter(|note| note.kind != TrashKind::Agent).and_then(|note| {
+            let session = note.session.as_ref().map(|session| &session.agent_name);
+            session.or(note.memory.as_ref().map(|row| &row.agent_name)).cloned()
+        }),
         deleted_at: entry.deleted_at,
         path: entry.dir.to_string_lossy().into_owned(),
     }

@@ -1,18 +1,22 @@
 //! `trash.restore`.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use chorus_proto::methods::memory::MemoryEntry;
 use chorus_proto::methods::trash::{RestoreParams, RestoreResult, TrashKind};
 use chorus_proto::{Agent, ErrorKind, Session};
 
+use crate::agent::directory::Entry;
 use crate::config::agent::{AgentConfig, FILE};
 use crate::failure::{Failure, Result};
 use crate::ops::agent::{AGENTS, entry as agent_entry, row as agent_row};
-use crate::ops::{Ops, blocking, scan, view};
+use crate::ops::{Ops, blocking, memory as ops_memory, scan, view};
+use crate::store::catalog::{MemoryRow, Remembered};
 use crate::store::session_files::{self, path_of, stamp};
 use crate::store::trash::{self, Note, SessionNote, Trashed};
 
-/// Puts an agent or a session back where it was.
+/// Puts an agent, a session or something remembered back where it was.
 ///
 /// # Errors
 /// `not_found`, `ambiguous`, `already_exists` where the name is taken; the entry stays in the trash then.
@@ -24,12 +28,14 @@ pub async fn restore(ops: &Ops, params: RestoreParams) -> Result<RestoreResult> 
         return Err(Failure::new(ErrorKind::Unsupported, format!("nobody knows what {} was", entry.id))
             .hint(format!("look into {}", entry.dir.display())));
     };
-    let (agent, session) = match (note.kind, &note.session) {
-        (TrashKind::Session, Some(of)) => (None, Some(session(ops, &entry, &note, of).await?)),
-        _ => (Some(agent(ops, &entry, &note).await?), None),
-    };
-    tracing::info!(entry = %entry.id, name = %note.name, "restored from the trash");
-    Ok(RestoreResult { agent, session })
+    let mut back = RestoreResult { agent: None, session: None, memory: None };
+    match (note.kind, &note.session, &note.memory) {
+        (TrashKind::Memory, _, Some(row)) => back.memory = memory(ops, &entry, row.clone()).await?,
+        (TrashKind::Session, Some(of), _) => back.session = Some(session(ops, &entry, &note, of).await?),
+        _ => back.agent = Some(agent(ops, &entry, &note).await?),
+    }
+    tracing::info!(entry = %entry.id, kind = ?note.kind, "restored from the trash");
+    Ok(back)
 }
 
 /// The agent with its id, row and sessions.
@@ -102,6 +108,35 @@ async fn session(ops: &Ops, entry: &Trashed, note: &Note, of: &SessionNote) -> R
             Err(failure)
         }
     }
+}
+
+/// What was remembered is so again; it is the newest now.
+async fn memory(ops: &Ops, entry: &Trashed, row: MemoryRow) -> Result<Option<MemoryEntry>> {
+    let known =
+        || taken("that is remembered already, in the same words".into()).hint("`chorusctl memory list` shows it");
+    let knows = |entry: &Arc<Entry>| match &row.project {
+        None => entry.facts.id == row.agent,
+        project => entry.facts.project == *project,
+    };
+    let agent = ops.directory.all().into_iter().find(knows).ok_or_else(|| {
+        let gone = match &row.project {
+            None => format!("the agent {} is not there", row.agent_name),
+            Some(project) => format!("no agent works on the project {project}"),
+        };
+        Failure::new(ErrorKind::AgentNotFound, gone)
+            .hint("restore the agent first, where it is in the trash: chorusctl trash list")
+    })?;
+    let Remembered::New(id) = ops.store.catalog.remember(row.clone()).await? else { return Err(known()) };
+    let gone = entry.clone();
+    // Were it to stay, it could be restored once more, and that would be told as known.
+    if let Err(failure) = blocking(move || {
+        trash::remove(&gone).map_err(|e| Failure::io(format_args!("cannot delete {}", gone.dir.display()), &e))
+    })
+    .await
+    {
+        tracing::warn!(%failure, "what is remembered again lies in the trash still");
+    }
+    ops_memory::entry(ops, &agent, MemoryRow { id, ..row }).await
 }
 
 fn taken(what: String) -> Failure {

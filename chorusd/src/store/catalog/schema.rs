@@ -169,4 +169,14 @@ pub const MIGRATIONS: Migrations = &[
     CREATE INDEX memory_of_agent ON memory (agent_id);
     CREATE INDEX memory_of_project ON memory (project) WHERE project IS NOT NULL;
 ",
+    "
+    -- entries get names that outlive this table; a turn's come from a message
+    ALTER TABLE memory ADD COLUMN uid BLOB;
+    ALTER TABLE memory ADD COLUMN agent_name TEXT NOT NULL DEFAULT '';
+    ALTER TABLE memory ADD COLUMN source TEXT NOT NULL DEFAULT 'tool' CHECK (source IN ('hand', 'tool'));
+    ALTER TABLE memory ADD COLUMN message_id TEXT;
+    UPDATE memory SET uid = randomblob(16),
+        agent_name = coalesce((SELECT name FROM agents WHERE agents.id = memory.agent_id), '');
+    CREATE UNIQUE INDEX memory_by_uid ON memory (uid);
+",
 ];

@@ -24,6 +24,7 @@ pub use init::GitInit;
 pub use log::GitLog;
 pub use merge_request::GitMergeRequest;
 pub use push::GitPush;
+pub use run::{settings, variables};
 
 use std::path::PathBuf;
 

@@ -187,6 +187,11 @@ impl<'a> Git<'a> {
     }
 }
 
+/// The settings that git is run with wherever it is; those of no file stand above them.
+pub fn settings() -> impl Iterator<Item = &'static str> {
+    SETTINGS.into_iter()
+}
+
 /// The variables that git is run with wherever it is.
 pub fn variables() -> impl Iterator<Item = (OsString, OsString)> {
     VARIABLES.iter().map(|(name, value)| (name.into(), value.into()))

@@ -1,0 +1,91 @@
+//! `chorusctl memory`.
+
+use chorus_proto::methods::memory::{MemoryEntry, MemorySource};
+use clap::Subcommand;
+
+use crate::app::App;
+use crate::error::Failure;
+use crate::ui::{Cell, Column, Out, Style, Table, safe};
+
+pub mod add;
+pub mod list;
+pub mod remove;
+pub mod search;
+
+/// See and change what agents know in every conversation
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+#[command(defer = true)]
+enum Verb {
+    /// Have an agent remember something
+    Add(add::Args),
+    /// List what an agent remembers, in the order in which its model is shown it
+    List(list::Args),
+    /// Find words in what an agent remembers
+    Search(search::Args),
+    /// Move something remembered to the trash
+    Remove(remove::Args),
+}
+
+/// Carries one of the verbs out.
+///
+/// # Errors
+/// Why it did not succeed.
+pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    match args.verb {
+        Verb::Add(args) => add::run(args, app),
+        Verb::List(args) => list::run(&args, app),
+        Verb::Search(args) => search::run(args, app),
+        Verb::Remove(args) => remove::run(args, app),
+    }
+}
+
+/// Entries as a table.
+fn table(entries: &[MemoryEntry], out: &mut Out) -> Result<(), Failure> {
+    let mut table = Table::new([
+        Column::new("ID"),
+        Column::new("WHEN"),
+        Column::new("BY"),
+        Column::new("PROJECT").optional(),
+        Column::new("SHOWN").optional(),
+        Column::new("WHAT").flexible(),
+    ]);
+    let all = entries.iter().all(|entry| entry.shown);
+    for entry in entries {
+        let by = match entry.source {
+            MemorySource::Hand => "hand".to_owned(),
+            MemorySource::Tool => safe::one_line(&entry.agent_name),
+        };
+        let shown = if all {
+            ""
+        } else if entry.shown {
+            "yes"
+        } else {
+            "no"
+        };
+        table.row([
+            Cell::new(Style::Id, safe::one_line(&entry.short_id)),
+            out.clock().ago(entry.created_at).into(),
+            by.into(),
+            safe::one_line(entry.project.as_deref().unwrap_or_default()).into(),
+            shown.into(),
+            what(entry).into(),
+        ]);
+    }
+    table.write(out)
+}
+
+/// The text, what it is about, and where it came from, on one line.
+fn what(entry: &MemoryEntry) -> String {
+    let gone = if entry.path_exists == Some(false) { ", which is not there" } else { "" };
+    let path = entry.path.as_ref().map(|path| format!("{}{gone}", safe::one_line(path)));
+    let from = entry.session_id.as_ref().map(|session| format!("from {}", safe::one_line(session)));
+    let about: Vec<String> = path.into_iter().chain(from).collect();
+    let text = safe::one_line(&entry.text);
+    if about.is_empty() { text } else { format!("{text} ({})", about.join("; ")) }
+}

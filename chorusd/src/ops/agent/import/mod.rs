@@ -1,0 +1,191 @@
+//! `agent.import.*`: everything is looked through, then built beside its place, and put there in one step.
+
+mod ids;
+mod parts;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use chorus_proto::methods::archive::{
+    ImportAddParams, ImportAddResult, ImportBeginParams, ImportBeginResult, ImportCommitParams, ImportCommitResult,
+};
+use chorus_proto::{ErrorKind, EventType};
+use serde_json::json;
+use uuid::Uuid;
+
+use self::parts::Plan;
+use super::{AGENTS, entry, row, workspace};
+use crate::archive::Archive;
+use crate::config::agent::AgentConfig;
+use crate::failure::{Failure, Result};
+use crate::ops::import_sink::spool;
+use crate::ops::session::import::OnProgress;
+use crate::ops::{Ops, blocking, scan, view};
+use crate::store::agents_dir::{create_private, move_dir, remove_dir};
+use crate::store::catalog::{MemoryRow, Remembered};
+use crate::store::session_files::TEMPORARY;
+
+/// Opens an import on a connection.
+///
+/// # Errors
+/// `busy`, `disk_full`.
+pub async fn begin(ops: &Ops, connection: u64, _: ImportBeginParams) -> Result<ImportBeginResult> {
+    let dir = ops.home.join("db");
+    let file = blocking(move || spool(&dir).map_err(|e| Failure::io("cannot begin an import", &e))).await?;
+    Ok(ImportBeginResult { import: ops.agents_in.open(connection, (), file)? })
+}
+
+/// Takes the next bytes.
+///
+/// # Errors
+/// `not_found`, `invalid_params`, `disk_full`.
+pub async fn add(ops: &Arc<Ops>, connection: u64, params: ImportAddParams) -> Result<ImportAddResult> {
+    let bytes = STANDARD.decode(params.data_base64).map_err(|e| {
+        Failure::invalid(format!("`data_base64` is not base64: {e}")).hint("the standard alphabet, with padding")
+    })?;
+    let ops = ops.clone();
+    let received = blocking(move || ops.agents_in.add(connection, params.import, &bytes)).await?;
+    Ok(ImportAddResult { received })
+}
+
+/// Looks through what came and makes the agent. Where a step fails, those before it are undone.
+///
+/// # Errors
+/// `invalid_params` for what is no archive, `unsupported`, `invalid_name`, `already_exists`, `git_failed`, `disk_full`, `storage_failed`.
+pub async fn commit(
+    ops: &Ops,
+    connection: u64,
+    params: ImportCommitParams,
+    mut progress: OnProgress,
+) -> Result<ImportCommitResult> {
+    let spool = ops.agents_in.take(connection, params.import)?;
+    let received = spool.received;
+    let archive = blocking(move || Archive::open(spool.file, |read| progress(read, received)).map_err(parts::unusable));
+    let (name, defaults) = (params.name, ops.defaults());
+    let archive = archive.await?;
+    let planned = blocking(move || {
+        let plan = Plan::of(&archive, name, &defaults)?;
+        Ok((archive, plan))
+    });
+    let (archive, mut plan) = planned.await?;
+    // Also against the sweep of what an init left.
+    let _one_at_a_time = ops.agents_lock.lock().await;
+    let dir = format!("{AGENTS}/{}", plan.config.name);
+    let target = ops.home.join(&dir);
+    if ops.directory.by_name(&plan.config.name).is_some() || target.symlink_metadata().is_ok() {
+        return Err(Failure::new(
+            ErrorKind::AlreadyExists,
+            format!("there is an agent {} already, or its files", plan.config.name),
+        )
+        .hint("give it another name: --as NAME"));
+    }
+    let id = plan.config.id;
+    let new_id = ops.directory.by_id(id).is_some() || !ops.store.catalog.agents_by_id(vec![id]).await?.is_empty();
+    if new_id {
+        plan.renew(&ops.defaults())?;
+    }
+    let staging = ops.home.join(AGENTS).join(format!("{TEMPORARY}{}", Uuid::new_v4()));
+    let mut undo = Undo { dirs: vec![staging.clone()], memories: Vec::new() };
+    let made = make(ops, Arc::new(archive), &plan, (&staging, &target, &dir), &mut undo).await;
+    let Made { stamp, sessions, new_session_ids, memories } = match made {
+        Ok(made) => made,
+        Err(failure) => {
+            undo.carry_out(ops).await;
+            return Err(failure);
+        }
+    };
+    let new = ops.directory.put(entry(&ops.home, &dir, &plan.config, stamp));
+    ops.registry.tell(EventType::AgentCreated, Some(plan.config.name.clone()), json!({"id": plan.config.id}));
+    let corrupt = scan::sessions(ops, &new.facts).await.map_or(0, |found| found.corrupt);
+    tracing::info!(agent = %plan.config.name, id = %plan.config.id, sessions, "agent imported");
+    let warnings = warnings(ops, &plan.config);
+    let agent = view::changed(ops, &new).await;
+    Ok(ImportCommitResult { agent, sessions, corrupt, memories, new_id, new_session_ids, warnings })
+}
+
+/// What was made.
+struct Made {
+    stamp: String,
+    sessions: u64,
+    new_session_ids: u64,
+    memories: u64,
+}
+
+/// What an import that fails takes back.
+struct Undo {
+    dirs: Vec<PathBuf>,
+    memories: Vec<Uuid>,
+}
+
+impl Undo {
+    async fn carry_out(self, ops: &Ops) {
+        if let Err(failure) = ops.store.catalog.unremember(self.memories).await {
+            tracing::error!(%failure, "what an agent remembers that was not imported is in the catalog still");
+        }
+        let removed = blocking(move || {
+            let there = self.dirs.iter().filter(|dir| dir.symlink_metadata().is_ok());
+            there
+                .map(|dir| remove_dir(dir))
+                .collect::<std::io::Result<()>>()
+                .map_err(|e| Failure::io("cannot undo an import", &e))
+        });
+        if let Err(failure) = removed.await {
+            tracing::error!(%failure, "a failed import could not be undone");
+        }
+    }
+}
+
+/// Builds the directory in `staging`, and puts it at `target`, which is `dir` below the home.
+async fn make(
+    ops: &Ops,
+    archive: Arc<Archive>,
+    plan: &Plan,
+    (staging, target, dir): (&Path, &Path, &str),
+    undo: &mut Undo,
+) -> Result<Made> {
+    let (source, at, config) = (archive.clone(), staging.to_owned(), plan.config.clone());
+    let (stamp, room) = blocking(move || {
+        create_private(&at).map_err(|e| Failure::io("cannot make the agent's directory", &e))?;
+        let stamp = parts::unpack(&source, &at, &config)?;
+        Ok((stamp, parts::room(&at)?))
+    })
+    .await?;
+    workspace::unpack(ops, &staging.join("workspace"), room).await?;
+    let new_session_ids = ids::settle(ops, &staging.join("sessions"), plan).await?;
+    let at = staging.to_owned();
+    blocking(move || parts::sync(&at)).await?;
+    for row in &plan.memories {
+        let row = MemoryRow { agent: plan.config.id, ..row.clone() };
+        if let Remembered::New(id) = ops.store.catalog.remember(row).await? {
+            undo.memories.push(id);
+        }
+    }
+    let (from, to) = (staging.to_owned(), target.to_owned());
+    let moved = blocking(move || {
+        move_dir(&from, &to).map_err(|e| Failure::io(format_args!("cannot make {}", to.display()), &e))
+    });
+    moved.await?;
+    undo.dirs.push(target.to_owned());
+    ops.store.catalog.put_agent(row(dir, &plan.config, stamp.clone())).await?;
+    Ok(Made { stamp, sessions: plan.sessions, new_session_ids, memories: plan.memories.len() as u64 })
+}
+
+/// What a person should know of an agent that came from elsewhere.
+fn warnings(ops: &Ops, config: &AgentConfig) -> Vec<String> {
+    let name = &config.name;
+    let mut warnings = Vec::new();
+    match (&config.profile, config.permissions.as_str()) {
+        (Err(problem), _) => warnings.push(format!("it does nothing: agent.json {problem}")),
+        (Ok(_), Some("standard" | "locked")) => {}
+        (Ok(_), profile) => warnings.push(format!(
+            "its permissions are {}, as they were where it came from; `chorusctl agent config {name} permissions standard` changes them",
+            profile.unwrap_or("its own")
+        )),
+    }
+    if let Some(Err(failure)) = config.model.as_deref().map(|model| ops.models.admit(model)) {
+        warnings.push(failure.message);
+    }
+    warnings
+}

@@ -1,0 +1,113 @@
+//! A workspace as one file, and back: a bundle of git's with its history, what is staged, and its files as they are. Both ways git runs in the
+//! sandbox, with settings that nothing in the workspace overrides.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use chorus_proto::ErrorKind;
+use tokio::time::timeout;
+
+use crate::failure::{Failure, Result};
+use crate::ops::Ops;
+use crate::sandbox::{Confinement, Exit, Job, Limits};
+use crate::tools::{git_settings, git_variables};
+
+const PACK: &str = include_str!("pack.sh");
+const UNPACK: &str = include_str!("unpack.sh");
+
+/// Where the bundle waits in an empty workspace.
+pub const BUNDLE: &str = ".git/chorus.bundle";
+
+/// How long either may take.
+const TIME: Duration = Duration::from_secs(30 * 60);
+const GRACE: Duration = Duration::from_secs(2);
+/// Bytes of what is said that are looked at, and lines that are told.
+const SAID: u64 = 64 << 10;
+const LINES: usize = 20;
+/// What the script ends with where there is no room.
+const NO_ROOM: i32 = 28;
+
+/// Writes the bundle of `workspace` into `out`; says what is not in it.
+///
+/// # Errors
+/// `git_failed` with what git said.
+pub async fn pack(ops: &Ops, workspace: &Path, out: &File) -> Result<Vec<String>> {
+    let out = out.try_clone().map_err(|e| Failure::io("cannot write the workspace", &e))?;
+    let (exit, said) = run(ops, workspace, PACK, Vec::new(), out.into()).await?;
+    match exit {
+        Exit::Code(0) => Ok(said),
+        exit => Err(failed("the workspace cannot be exported", exit, &said)
+            .hint("`git fsck` in the workspace tells what is wrong with it")),
+    }
+}
+
+/// Makes `workspace`, in which there is only the bundle, what that says. Its files may have `most` bytes.
+///
+/// # Errors
+/// `git_failed` with what git said, `disk_full`.
+pub async fn unpack(ops: &Ops, workspace: &Path, most: u64) -> Result<()> {
+    let env = vec![("MOST".into(), most.to_string().into()), ("GIT_ALLOW_PROTOCOL".into(), "file".into())];
+    match run(ops, workspace, UNPACK, env, Stdio::null()).await? {
+        (Exit::Code(0), _) => Ok(()),
+        (Exit::Code(NO_ROOM), said) => {
+            let why = said.last().map_or("", String::as_str);
+            Err(Failure::new(ErrorKind::DiskFull, format!("the workspace does not fit: {why}"))
+                .hint("make room and try again"))
+        }
+        (exit, said) => {
+            Err(failed("the workspace in the archive cannot be used", exit, &said).hint("nothing was imported"))
+        }
+    }
+}
+
+fn failed(what: &str, exit: Exit, said: &[String]) -> Failure {
+    let why = match (exit, said.last()) {
+        (Exit::TimedOut, _) => "it takes too long".to_owned(),
+        (Exit::Code(127), None) => "git is not installed".to_owned(),
+        (_, Some(line)) => line.clone(),
+        (exit, None) => format!("git ended with {exit:?}"),
+    };
+    Failure::new(ErrorKind::GitFailed, format!("{what}: {why}"))
+}
+
+/// Runs a script; answers how it ended, and the first lines of what it said on standard error.
+async fn run(
+    ops: &Ops,
+    workspace: &Path,
+    script: &str,
+    mut env: Vec<(OsString, OsString)>,
+    output: Stdio,
+) -> Result<(Exit, Vec<String>)> {
+    let failed = |e: std::io::Error| {
+        Failure::new(ErrorKind::GitFailed, format!("git cannot be run: {e}"))
+            .hint("`chorusctl doctor` says what is missing")
+    };
+    let mut argv: Vec<OsString> = ["sh", "-c", script, "sh"].map(Into::into).to_vec();
+    argv.extend(git_settings().flat_map(|setting| ["-c".into(), setting.into()]));
+    env.extend(git_variables());
+    for who in ["AUTHOR", "COMMITTER"] {
+        env.push((format!("GIT_{who}_NAME").into(), "Chorus".into()));
+        env.push((format!("GIT_{who}_EMAIL").into(), "chorus@localhost".into()));
+    }
+    let limits = Limits { time: Some(TIME), ..Limits::default() };
+    let job = Job { argv, env, confinement: Confinement { workspace: workspace.to_owned(), network: false, limits } };
+    let sandbox = &ops.registry.world.sandbox;
+    sandbox.known().await;
+    let mut errors = tempfile::tempfile_in(ops.home.join("db")).map_err(failed)?;
+    let mut running = sandbox.start(&job, output, errors.try_clone().map_err(failed)?.into()).map_err(failed)?;
+    let exit = match timeout(TIME, running.wait()).await {
+        Ok(exit) => exit.map_err(failed)?,
+        Err(_) => {
+            running.end(GRACE).await;
+            Exit::TimedOut
+        }
+    };
+    let mut said = Vec::new();
+    errors.rewind().and_then(|()| errors.take(SAID).read_to_end(&mut said)).map_err(failed)?;
+    let said = String::from_utf8_lossy(&said);
+    Ok((exit, said.lines().filter(|line| !line.trim().is_empty()).take(LINES).map(str::to_owned).collect()))
+}

@@ -1,0 +1,63 @@
+//! `memory.remove`.
+
+use std::path::PathBuf;
+
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::memory::{RemoveParams, RemoveResult};
+use chorus_proto::methods::trash::TrashKind;
+
+use super::{beginning, by_hand, entries, meant, memory};
+use crate::failure::{Failure, Result};
+use crate::ops::{Ops, blocking, select};
+use crate::store::trash::{self, Note};
+
+/// Moves something that an agent remembers to the trash.
+///
+/// # Errors
+/// `agent_not_found`, `not_found`, `ambiguous`, `disk_full`, `storage_failed`; it is remembered as before then.
+pub async fn remove(ops: &Ops, params: RemoveParams) -> Result<RemoveResult> {
+    let agent = select::agent(ops, params.agent.as_deref()).await?;
+    // One removal or restore from the trash at a time.
+    let _one_at_a_time = ops.agents_lock.lock().await;
+    let memory = memory(ops, &agent).await?;
+    let shown: String = params.id.chars().take(80).collect();
+    let row = match meant(&memory.rows, &params.id)[..] {
+        [row] => row.clone(),
+        [] => {
+            let name = &agent.facts.name;
+            return Err(Failure::new(ErrorKind::NotFound, format!("{name} remembers nothing with the id {shown:?}"))
+                .hint("`chorusctl memory list` shows the ids; 4 characters of one are enough"));
+        }
+        ref several => {
+            let ids: Vec<_> = several.iter().map(|row| row.id.to_string()).collect();
+            return Err(Failure::new(ErrorKind::Ambiguous, format!("{} entries begin with {shown:?}", ids.len()))
+                .hint(format!("one of: {}", ids.join(", "))));
+        }
+    };
+    let entry = entries(ops, &agent, &memory, vec![row.clone()]).await?.pop();
+    let entry = entry.ok_or_else(|| Failure::internal("an entry is not shown"))?;
+    let catalog = &ops.store.catalog;
+    catalog.audit(by_hand(ops, &agent, "remove", (Some(&row.text), None))).await?;
+    let note = Note {
+        kind: TrashKind::Memory,
+        agent_id: row.agent,
+        name: beginning(&row.text),
+        deleted_at: ops.clock.now(),
+        from: PathBuf::new(),
+        session: None,
+        memory: Some(row.clone()),
+    };
+    let home = ops.home.clone();
+    let trashed =
+        blocking(move || trash::note_only(&home, &note).map_err(|e| Failure::io("cannot write to the trash", &e)));
+    let trashed = trashed.await?;
+    let trash = trashed.id.clone();
+    if let Err(failure) = catalog.unremember(vec![row.id]).await {
+        let undone = blocking(move || trash::remove(&trashed).map_err(|e| Failure::io("cannot undo a removal", &e)));
+        if let Err(undo) = undone.await {
+            tracing::error!(failure = %undo, "the trash has a copy of what is remembered still");
+        }
+        return Err(failure);
+    }
+    Ok(RemoveResult { entry, trash })
+}

@@ -1,0 +1,126 @@
+//! `agent.export.*`, `agent.import.*`: a whole agent as one file, on its way out and in.
+
+use serde::{Deserialize, Serialize};
+
+use super::method;
+use crate::agent::Agent;
+use crate::session::Session;
+
+method!(
+    /// Makes the file; a live conversation is saved first, and goes on.
+    ExportBegin = "agent.export.begin", ExportBeginParams => ExportBeginResult
+);
+method!(
+    /// A piece of the file.
+    ExportRead = "agent.export.read", ExportReadParams => ExportReadResult
+);
+method!(ImportBegin = "agent.import.begin", ImportBeginParams => ImportBeginResult);
+method!(
+    /// The next bytes of the file.
+    ImportAdd = "agent.import.add", ImportAddParams => ImportAddResult
+);
+method!(
+    /// Looks through what came, and makes the agent, whole or not at all.
+    ImportCommit = "agent.import.commit", ImportCommitParams => ImportCommitResult
+);
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ExportBeginParams {
+    /// The agent.
+    pub name: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ExportBeginResult {
+    /// Names the file in `read`. It ends with the connection.
+    pub export: u64,
+    /// Bytes of the file.
+    pub size: u64,
+    /// The agent's name.
+    pub agent_name: String,
+    /// How many are in it.
+    pub sessions: u64,
+    /// Things it remembers that are in it.
+    pub memories: u64,
+    /// What held the unsaved messages of the live conversation; null: there were none.
+    pub saved: Option<Session>,
+    /// What is not in it, for a person.
+    pub warnings: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ExportReadParams {
+    pub export: u64,
+    /// Bytes to leave out at the start: the `next` of the piece before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ExportReadResult {
+    pub data_base64: String,
+    /// Offset of the next piece; null at the end.
+    pub next: Option<u64>,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ImportBeginParams {}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ImportBeginResult {
+    /// Names this import in `add` and `commit`. It ends with the connection.
+    pub import: u64,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ImportAddParams {
+    pub import: u64,
+    /// Bytes of the file in base64.
+    pub data_base64: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ImportAddResult {
+    /// Bytes received so far.
+    pub received: u64,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ImportCommitParams {
+    pub import: u64,
+    /// The agent's name here; left out, the one it had.
+    #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ImportCommitResult {
+    pub agent: Agent,
+    /// How many came in.
+    pub sessions: u64,
+    /// How many of those cannot be read; they are listed as corrupt.
+    pub corrupt: u64,
+    /// Things that the agent remembers.
+    pub memories: u64,
+    /// Whether the agent has another id than where it came from: that one is taken here.
+    pub new_id: bool,
+    /// How many sessions have another id, for the same reason.
+    pub new_session_ids: u64,
+    /// What a person should know.
+    pub warnings: Vec<String>,
+}
