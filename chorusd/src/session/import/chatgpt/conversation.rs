@@ -112,8 +112,10 @@ impl Talk {
         }
         if self.beside > 0 {
             let (count, number) = (self.beside, self.number);
+            let (messages, are) = if count == 1 { ("message", "is") } else { ("messages", "are") };
             let reason = format!(
-                "{count} messages of other branches (regenerated or edited) are no part of the conversation; each is kept in `provider` of the message after which they part"
+                "{count} {messages} of other branches (regenerated or edited) {are} no part of the conversation, and kept in \
+                 `provider` of the message before"
             );
             writer.skip(number, reason);
         }
