@@ -49,7 +49,7 @@ impl<'a, I: Iterator<Item = Event<'a>>> Iterator for Safe<'a, I> {
             }
             Event::End(TagEnd::Heading(level)) => Event::End(TagEnd::Heading(below(level))),
             Event::Start(Tag::Link { dest_url, .. }) => self.open(&dest_url, ""),
-            Event::Start(Tag::Image { dest_url, .. }) => self.open(&dest_url, "🖼 "),
+            Event::Start(Tag::Image { dest_url, .. }) => self.open(&dest_url, "picture: "),
             Event::End(TagEnd::Link | TagEnd::Image) => markup(self.links.pop().unwrap_or_default()),
             event => event,
         })
@@ -113,7 +113,7 @@ mod tests {
             page.contains("<a rel=\"noopener noreferrer nofollow\" href=\"https://x.y/?a=1&amp;b=&quot;c\">a</a>"),
             "{page}"
         );
-        assert!(page.contains("href=\"http://t/p.png\">🖼 c</a>"), "{page}");
+        assert!(page.contains("href=\"http://t/p.png\">picture: c</a>"), "{page}");
         assert_eq!(page.matches("<a ").count(), 2, "{page}");
         assert!(!page.contains("<img"), "{page}");
     }

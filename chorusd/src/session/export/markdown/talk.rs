@@ -60,8 +60,8 @@ impl<'a, W: Write> Talk<'a, W> {
 
     /// What messages before the first query are.
     fn beginning(&self, first: &Message) -> Section {
-        let acknowledges = self.header.parent_id.is_some() && first.role == Role::Assistant;
-        if acknowledges { Section::Restored } else { Section::Opening }
+        let resumed = self.header.parent_id.is_some() || self.header.restoration_tokens != TokenPair::default();
+        if resumed && first.role == Role::Assistant { Section::Restored } else { Section::Opening }
     }
 
     fn section(&mut self, section: Section, at: Timestamp) -> io::Result<()> {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::value::RawValue;
 
 use super::super::fields::{Fields, list, text};
-use super::super::values::{grouped, one_line, provider, source, timestamp};
+use super::super::values::{grouped, one_line, provider, source, squeeze, timestamp};
 use super::super::writer::Writer;
 use super::block::Block;
 
@@ -30,13 +30,16 @@ struct Entry {
     at: Option<Timestamp>,
     results: Vec<NewMessage>,
     said: NewMessage,
+    /// Blocks without a place.
     others: Vec<(String, Box<RawValue>)>,
+    /// Fields without a place.
+    kept: Vec<(String, Box<RawValue>)>,
 }
 
 impl Messages {
     /// Takes the entry with this number.
     pub fn take(&mut self, number: u64, fields: &Fields<'_>, writer: &mut Writer<'_>) -> io::Result<()> {
-        let Entry { mut id, at, results, mut said, others } = match self.read(fields) {
+        let Entry { mut id, at, results, mut said, mut others, kept } = match self.read(fields) {
             Ok(entry) => entry,
             Err(reason) => {
                 writer.skip(number, reason);
@@ -46,8 +49,13 @@ impl Messages {
         let at = at.unwrap_or(writer.now);
         let speaks = !said.content.is_empty() || !said.tool_calls.is_empty() || !said.attachments.is_empty();
         let speaks = speaks || !others.is_empty() || results.is_empty();
+        others.extend(kept);
         for mut result in results {
-            result.id = id.take_if(|_| !speaks);
+            if !speaks {
+                // The entry is this result.
+                result.id = id.take();
+                result.provider = provider("goose", &grouped(std::mem::take(&mut others)));
+            }
             let result = result.complete(&mut *writer.new_id, at);
             writer.message(&result)?;
         }
@@ -73,7 +81,8 @@ impl Messages {
             at: fields.get("created").and_then(timestamp),
             results: Vec::new(),
             said: imported(role),
-            others: kept(fields),
+            others: Vec::new(),
+            kept: kept(fields),
         };
         let mut texts: Vec<String> = Vec::new();
         if let Some(text) = text(content) {
@@ -119,6 +128,6 @@ fn imported(role: Role) -> NewMessage {
 /// Fields without a place.
 fn kept(fields: &Fields<'_>) -> Vec<(String, Box<RawValue>)> {
     let without = fields.iter().filter(|(key, value)| !PLACED.contains(key) && value.get() != "null");
-    let unusual = without.filter(|(key, value)| *key != "metadata" || !matches!(value.get(), "{}" | USUAL));
+    let unusual = without.filter(|(key, value)| *key != "metadata" || !matches!(&*squeeze(value.get()), "{}" | USUAL));
     unusual.map(|(key, value)| (key.to_owned(), one_line(value))).collect()
 }
