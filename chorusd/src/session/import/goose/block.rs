@@ -50,7 +50,7 @@ fn picture(fields: &Fields<'_>, number: usize) -> Option<Attachment> {
 }
 
 /// What is inside `{"status": "success", "value": ...}` or `{"Ok": ...}`; the reason, where it says an error.
-fn opened<'a>(raw: &'a RawValue) -> Result<&'a RawValue, String> {
+fn opened(raw: &RawValue) -> Result<&RawValue, String> {
     let Some(fields) = Fields::of(raw) else { return Ok(raw) };
     if let Some(error) = fields.get("error").or_else(|| fields.get("Err")) {
         return Err(text(error).map_or_else(|| one_line(error).get().to_owned(), Into::into));
