@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use chorus_tests::fuzz::{bend, event_stream, frames, requests, session_file, shell_command, transcript};
+use chorus_tests::fuzz::{bend, event_stream, exported, frames, requests, session_file, shell_command, transcript};
 use chorus_tests::rng::{Rng, rounds};
 
 /// The seeds of a target.
@@ -45,6 +45,11 @@ fn session_files_of_any_bytes() {
 #[test]
 fn transcripts_of_any_bytes() {
     run("transcript", transcript);
+}
+
+#[test]
+fn exports_of_any_texts() {
+    run("exported", exported);
 }
 
 #[test]

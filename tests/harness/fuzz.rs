@@ -17,6 +17,7 @@ use chorusd::session::import::{About, Sink, import};
 use jiff::Timestamp;
 use tokio_util::codec::Decoder as _;
 
+use crate::exported;
 use crate::rng::Rng;
 
 /// Longest frame in [`frames`]: small, so that both sides of the limit are met.
@@ -166,7 +167,16 @@ impl Sink for Strict {
 /// # Panics
 /// Where that does not hold.
 pub fn transcript(data: &[u8]) {
-    for format in [ImportFormat::Auto, ImportFormat::Chorus, ImportFormat::ClaudeCode, ImportFormat::Openai] {
+    for format in [
+        ImportFormat::Auto,
+        ImportFormat::Chorus,
+        ImportFormat::ClaudeCode,
+        ImportFormat::Openai,
+        ImportFormat::Codex,
+        ImportFormat::Markdown,
+        ImportFormat::Chatgpt,
+        ImportFormat::Goose,
+    ] {
         let (mut sink, mut count) = (Strict::default(), 0_u32);
         let mut new_id = || {
             count += 1;
@@ -268,4 +278,16 @@ pub fn bend(seed: &[u8], rng: &mut Rng) -> Vec<u8> {
         }
     }
     bytes
+}
+
+/// A session of any texts comes back from Markdown as it was, and its page is only text.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn exported(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let texts: Vec<&str> = text.split("\n\n").collect();
+    let whole = [&*text, &*text, &*text, &*text];
+    exported::check(&exported::session(&whole));
+    exported::check(&exported::session(&texts));
 }

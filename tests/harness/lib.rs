@@ -1,12 +1,14 @@
 //! What the end-to-end tests and the benches share: a sealed home, a running daemon, the command line, raw
 //! connections, and waiting for a condition with a deadline.
 
+pub mod browser;
 pub mod chat;
 pub mod clock;
 pub mod ctl;
 pub mod daemon;
 pub mod data;
 pub mod disk;
+pub mod exported;
 pub mod fuzz;
 pub mod gate;
 pub mod home;

@@ -26,6 +26,8 @@ pub enum ExportFormat {
     Jsonl,
     /// Markdown for people, which an import reads back.
     Md,
+    /// A page for a browser.
+    Html,
 }
 
 impl ExportFormat {
@@ -36,6 +38,7 @@ impl ExportFormat {
             Self::Json => "json",
             Self::Jsonl => "jsonl",
             Self::Md => "md",
+            Self::Html => "html",
         }
     }
 }

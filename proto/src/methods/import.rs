@@ -23,7 +23,7 @@ pub enum ImportFormat {
     /// Look at the file.
     #[default]
     Auto,
-    /// A session file of Chorus, schema 1 or 2.
+    /// A session file of Chorus, schema 1 or 2, or its messages as JSONL.
     Chorus,
     /// A Claude Code transcript (JSONL).
     ClaudeCode,
@@ -33,6 +33,10 @@ pub enum ImportFormat {
     Codex,
     /// Markdown, as an export writes it.
     Markdown,
+    /// ChatGPT's export (conversations.json).
+    Chatgpt,
+    /// A session of goose (JSONL, or its export as JSON).
+    Goose,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

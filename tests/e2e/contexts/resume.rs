@@ -1,6 +1,7 @@
 //! A fresh context goes on from a session's summary.
 
 use std::fs;
+use std::path::Path;
 
 use chorus_proto::methods::chain::{Resume, ResumeParams, ResumeResult};
 use chorus_proto::methods::context::{Pin, PinParams, Show, ShowParams};
@@ -171,4 +172,33 @@ fn the_command_line_resumes_sessions_and_files() {
     assert!(working_set(&mut client, "a").background.expect("a background").contains("lambs"));
     chorusctl(&home, ["context", "resume", "./nothing.json"]).failed_with_hint(3);
     chorusctl(&home, ["context", "resume", "nothing"]).failed_with_hint(3);
+}
+
+#[test]
+fn a_file_of_markdown_is_gone_on_from_by_its_summary_block() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    ["a", "b"].into_iter().for_each(|agent| client.init(agent));
+    // One of a program that writes no comments.
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/transcripts/session_3.md");
+    let said = chorusctl(&home, ["--agent", "a", "context", "resume", sample.to_str().expect("a path")]);
+    assert!(!said.stderr.contains("warning"), "{}", said.stderr);
+    let background = working_set(&mut client, "a").background.expect("a background");
+    for known in
+        ["The price list", "Value-added tax", "Prices are shown with tax", "Print the list for the shop window"]
+    {
+        assert!(background.contains(known), "{known}: {background}");
+    }
+    assert!(said.ok().contains("Prices are shown with tax"));
+    // And one of ours.
+    client.append("b", "We decided to paint the shed green. The roof still needs felt.");
+    client.save("b", "the shed");
+    let markdown = chorusctl(&home, ["--agent", "b", "session", "export", "latest", "--as", "md"]).ok();
+    assert!(markdown.contains("\n**Decisions Made:**\n- We decided to paint the shed green.\n"), "{markdown}");
+    let file = home.outside().join("shed.md");
+    fs::write(&file, markdown).expect("a file");
+    chorusctl(&home, ["--agent", "a", "context", "resume", file.to_str().expect("a path")]).ok();
+    let background = working_set(&mut client, "a").background.expect("a background");
+    assert!(background.contains("paint the shed green") && background.contains("needs felt"), "{background}");
 }

@@ -71,15 +71,21 @@ fn markdown_is_for_reading() {
     let home = home();
     let (_daemon, saved) = talked(&home);
     let text = chorusctl(&home, ["session", "export", "latest", "--as", "md"]).ok();
+    let at = chorus_tests::exported::clock(saved.header.started_at);
     for due in [
         "\n# A look\n",
-        &format!("\n- session: {}\n", saved.header.session_id),
-        "\n- agent: a\n",
-        "\n## User · 20",
-        "\n\nLook at a.py, please.\n\n## Assistant · 20",
+        &format!("\n**Session ID:** {}\n", saved.header.session_id),
+        &format!("\n**UUID:** {}\n", saved.header.id),
+        &format!("\n**Date:** {}\n", saved.header.started_at),
+        "\n**Agent:** a\n",
+        "\n**Total Queries:** 1\n",
+        &format!("\n---\n\n## Query 1 ({at})\n\n<!-- chorus message {{"),
+        "-->\n**You:** Look at a.py, please.\n\n<!-- chorus message {",
+        "-->\n**a:** Let me look.\n\n",
         "\n````json call \"c1\" \"view\"\n{\"path\":\"a.py\",\"ratio\":1.10,\"deep\":[1,{\"b\":\"```\\n\"}]}\n````\n",
-        "\n## Tool result (view) · 20",
-        "\n```text content\n## User\nline\n\n```\n",
+        "-->\n**Tool result (view):**\n\n```text content\n## User\nline\n\n```\n",
+        "\n---\n\n<!-- SESSION_SUMMARY_START -->\n**Background Context:** Initial session.\n\n**Current Session Summary:** ",
+        "\n<!-- SESSION_SUMMARY_END -->\n",
     ] {
         assert!(text.contains(due), "{due:?} is not in:\n{text}");
     }

@@ -2,4 +2,5 @@
 
 mod folders;
 mod forms;
+mod html;
 mod pieces;

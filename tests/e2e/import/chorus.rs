@@ -6,6 +6,7 @@ use chorus_proto::methods::import::ImportFormat;
 use chorus_proto::{NewMessage, Role, Trigger};
 use chorus_tests::Daemon;
 use chorus_tests::chat::Chat as _;
+use chorus_tests::ctl::chorusctl;
 use chorus_tests::import::import;
 use serde_json::{Value, json};
 
@@ -60,4 +61,26 @@ fn schema_1_is_read() {
     assert_eq!(session.header.id.to_string(), id);
     assert_eq!((messages.len(), &*messages[0].content), (1, "hello"));
     assert_eq!(messages[0].id, "m1");
+}
+
+#[test]
+fn the_messages_of_a_session_come_back_from_jsonl_byte_for_byte() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.init("b");
+    let full = json!({"role": "assistant", "content": "caf\u{e9}", "tool_calls": [{"id": "c", "name": "t", "params": {"n": 1}}],
+        "usage": {"input_tokens": 5, "cost_usd": 0.5}, "generated": true, "provider": {"x": 1},
+        "source": {"kind": "cli"}, "attachments": [{"name": "a.png", "data": "aGk="}]});
+    let full = serde_json::from_value(full).expect("a message");
+    client.append_all("a", vec![NewMessage::text(Role::User, "hello"), full]);
+    client.save("a", "Lines");
+    let lines = chorusctl(&home, ["--agent", "a", "session", "export", "latest", "--as", "jsonl"]).ok();
+    for from in [ImportFormat::Auto, ImportFormat::Chorus] {
+        let result = import(&mut client, "b", from, &lines, 50).expect("imported");
+        assert_eq!((result.sessions.len(), result.skipped_total), (1, 0));
+        let again = chorusctl(&home, ["--agent", "b", "session", "export", "latest", "--as", "jsonl"]).ok();
+        assert_eq!(again, lines);
+    }
 }

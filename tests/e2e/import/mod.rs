@@ -5,5 +5,6 @@ mod chunks;
 mod claude_code;
 mod codex;
 mod openai;
+mod samples;
 mod together;
 mod whole;

@@ -10,6 +10,16 @@ use chorus_tests::{Daemon, data};
 use super::reading::{Said, of_chorus};
 use crate::home;
 
+/// Every byte of them, but for pictures, which Markdown only names.
+fn whole(messages: &[Message]) -> Vec<String> {
+    let line = |message: &Message| {
+        let mut message = message.clone();
+        message.attachments.iter_mut().for_each(|attachment| attachment.data = None);
+        serde_json::to_string(&message).expect("serialises")
+    };
+    messages.iter().map(line).collect()
+}
+
 fn said(messages: &[Message]) -> (Vec<Said>, Vec<jiff::Timestamp>) {
     (of_chorus(messages), messages.iter().map(|message| message.timestamp).collect())
 }
@@ -55,7 +65,34 @@ fn every_conversation_survives_an_export_and_an_import() {
             let before = client.session("from", &session.header.id.to_string()).1;
             let after = client.session(form, &again).1;
             assert!(said(&before) == said(&after), "{} differs as {form}", session.header.session_id);
+            assert!(whole(&before) == whole(&after), "{} lost something as {form}", session.header.session_id);
         }
         fs::remove_dir_all(out).expect("removed");
+    }
+}
+
+#[test]
+fn every_conversation_is_a_page_of_all_its_messages() {
+    let Some(folder) = data::folder() else { return };
+    let paths =
+        [data::files(&folder.join("swe-agent"), "json"), data::files(&folder.join("claude-code"), "jsonl")].concat();
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    let mut import = vec!["--quiet", "session", "import"];
+    import.extend(paths.iter().map(|path| path.to_str().expect("a path")));
+    chorusctl(&home, import).ok();
+    let out = home.outside().join("pages");
+    chorusctl(&home, ["session", "export", "--as", "html", "--output", out.to_str().expect("a path")]).ok();
+    for session in client.history("a") {
+        let page = out.join(format!("{}.html", session.header.session_id));
+        let page = fs::read_to_string(page).expect("a page");
+        assert_eq!(
+            page.matches("\n<article ").count() as u64,
+            session.header.message_count,
+            "{}",
+            session.header.session_id
+        );
     }
 }

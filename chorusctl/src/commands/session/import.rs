@@ -32,7 +32,7 @@ pub struct Args {
     /// Files to import; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
-    /// What wrote them: auto (look at the file), chorus, claude-code, codex, openai, markdown
+    /// What wrote them: auto (look at the file), chorus, claude-code, codex, openai, chatgpt, goose, markdown
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", hide_possible_values = true)]
     from: From,
     /// Replace secrets such as keys and tokens; else they are kept and counted
@@ -55,6 +55,10 @@ enum From {
     Codex,
     /// Markdown, as an export writes it
     Markdown,
+    /// ChatGPT's export, conversations.json
+    Chatgpt,
+    /// A session of goose
+    Goose,
 }
 
 impl std::convert::From<From> for ImportFormat {
@@ -66,6 +70,8 @@ impl std::convert::From<From> for ImportFormat {
             From::Openai => Self::Openai,
             From::Codex => Self::Codex,
             From::Markdown => Self::Markdown,
+            From::Chatgpt => Self::Chatgpt,
+            From::Goose => Self::Goose,
         }
     }
 }

@@ -7,7 +7,8 @@ use super::get::read as read_file;
 use crate::failure::{Failure, Result};
 use crate::ops::context::history::since;
 use crate::ops::{Ops, blocking, select as of_name, view};
-use crate::session::export::{self, Piece};
+use crate::session::SessionFile;
+use crate::session::export::{self, Parent, Piece};
 use crate::store::catalog::Listing;
 
 /// Sessions in one answer: far below what a frame holds.
@@ -70,16 +71,30 @@ pub async fn read(ops: &Ops, params: ReadParams) -> Result<ReadResult> {
         }
     };
     let (file, _) = read_file(ops, &row).await?;
+    let parent = parent(ops, &file).await?;
     let offset = params.offset.unwrap_or(0);
     let room = (ops.config.max_frame / 2).min(PIECE);
     let (data, next) = blocking(move || {
         let mut piece = Piece::new(offset, room);
         // The piece refuses what no longer fits, and knows that it did; memory refuses nothing.
-        let _ = export::write(&mut piece, &file, params.form);
+        let _ = export::write(&mut piece, &file, parent.as_ref(), params.form);
         piece
             .finish(offset)
             .ok_or_else(|| Failure::invalid("`offset` is not one that `next` gave").hint("begin without one"))
     })
     .await?;
     Ok(ReadResult { session: view::session(ops, row).await?, data, next })
+}
+
+/// The session that `file` goes on from, where it is still known.
+async fn parent(ops: &Ops, file: &SessionFile) -> Result<Option<Parent>> {
+    let Some(id) = file.header.parent_id else { return Ok(None) };
+    let Some(row) = ops.store.catalog.session(id).await? else { return Ok(None) };
+    let path = view::path(ops, &row.header).await?;
+    Ok(Some(Parent {
+        queries: row.header.query_count,
+        tokens: row.header.token_estimate,
+        file: path.to_string_lossy().into_owned(),
+        session_id: row.header.session_id,
+    }))
 }

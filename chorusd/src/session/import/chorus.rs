@@ -1,9 +1,10 @@
-//! Chorus's own session files, schema 2 and 1.
+//! Chorus's own session files, schema 2 and 1, and the messages of one as JSONL.
 //!
-//! The file is read twice: the fields first, since they may stand behind the messages, and messages of schema 1
+//! A session file is read twice: the fields first, since they may stand behind the messages, and messages of schema 1
 //! take their time from them; then the messages.
 
 mod header;
+mod lines;
 mod message;
 
 use std::io::{BufRead, Seek};
@@ -16,8 +17,15 @@ use super::sink::About;
 use super::writer::Writer;
 use header::Header;
 
-/// Reads one session file.
+pub(super) use lines::is_message;
+
+/// Reads one session.
 pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut Writer<'_>) -> Result<(), ImportError> {
+    let lined = lines::are_messages(source)?;
+    source.rewind()?;
+    if lined {
+        return lines::import(source, writer);
+    }
     let mut header = Header::default();
     // What breaks off here breaks off again below, where it is reported.
     if let Err(error) = read_header(&mut Scanner::new(&mut *source), &mut header, writer) {

@@ -4,12 +4,13 @@ use std::io::{self, BufRead, Seek};
 
 use chorus_proto::methods::import::ImportFormat;
 
-use super::codex;
-use super::error::{FORMATS, ImportError, UTF16};
+use super::error::{FORMATS, ImportError, UTF16, ZIP};
 use super::fields::Fields;
 use super::lines::Lines;
 use super::scan::Scanner;
-use crate::session::markdown::{Heading, SESSION, commented};
+use super::{chatgpt, chorus, codex, goose};
+use crate::session::markdown::headed::Heading;
+use crate::session::markdown::{SESSION, Section, commented};
 
 /// How many lines that hold an object are looked at.
 const LOOK_AT: usize = 50;
@@ -19,6 +20,9 @@ pub(super) fn detect(source: &mut (impl BufRead + Seek)) -> Result<ImportFormat,
     source.rewind()?;
     if matches!(source.fill_buf()?, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
         return Err(ImportError::Unrecognised { hint: UTF16 });
+    }
+    if source.fill_buf()?.starts_with(b"PK\x03\x04") {
+        return Err(ImportError::Unrecognised { hint: ZIP });
     }
     match Scanner::new(&mut *source).peek()? {
         None => return Err(ImportError::NoMessages),
@@ -35,43 +39,63 @@ pub(super) fn detect(source: &mut (impl BufRead + Seek)) -> Result<ImportFormat,
                 return Ok(format);
             }
         }
-        Some(b'#' | b'<') => {
+        Some(_) => {
             source.rewind()?;
             if markdown(source)? {
                 return Ok(ImportFormat::Markdown);
             }
         }
-        Some(_) => {}
     }
     source.rewind()?;
     lines(source)?.ok_or(ImportError::Unrecognised { hint: FORMATS })
 }
 
-/// A JSON list is OpenAI's, if its first entry is an object or it has none.
+/// A JSON list tells by its first entries that are objects; an empty one is a list of no messages.
 fn list(source: &mut impl BufRead) -> io::Result<Option<ImportFormat>> {
     let mut scanner = Scanner::new(source);
-    scanner.step()?;
-    Ok(matches!(scanner.peek()?, Some(b'{' | b']') | None).then_some(ImportFormat::Openai))
+    let (mut seen, mut found) = (0, None);
+    let walked = scanner.entries(|entry| {
+        seen += 1;
+        let fields = entry.bytes.and_then(|bytes| Fields::read(bytes).ok());
+        found = fields.and_then(|fields| {
+            let openai = fields.has("role") || fields.has("messages");
+            let openai = openai.then_some(ImportFormat::Openai);
+            openai.or_else(|| chatgpt::is_conversation(&fields).then_some(ImportFormat::Chatgpt))
+        });
+        // The rest may be most of the file; walking over it is only needed while the question is open.
+        if found.is_some() || seen == LOOK_AT { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+    });
+    if seen == 0 && walked.is_ok() {
+        return Ok(Some(ImportFormat::Openai));
+    }
+    Ok(found)
 }
 
 /// One object over the whole file tells by its keys; the first object of many lines does not count as one.
 fn object(source: &mut impl BufRead) -> io::Result<Option<ImportFormat>> {
-    let (mut ours, mut messages) = (false, false);
+    let (mut ours, mut messages, mut goose, mut chatgpt) = (false, false, false, false);
     let mut scanner = Scanner::new(source);
     let walked = scanner.fields(|scanner, key| {
         ours |= matches!(key, "schema" | "session_id");
-        if key == "messages" && scanner.peek()? == Some(b'[') {
+        goose |= key == "working_dir";
+        chatgpt |= key == "mapping" && scanner.peek()? == Some(b'{');
+        if matches!(key, "messages" | "conversation") && scanner.peek()? == Some(b'[') {
             messages = true;
         }
         // The list may be most of the file; walking over it is only needed while the question is open.
-        if ours && messages {
+        if messages && (ours || goose) || chatgpt {
             Err(io::Error::from(io::ErrorKind::Interrupted).into())
         } else {
             scanner.value(None).map(drop)
         }
     });
-    if ours && messages {
-        return Ok(Some(ImportFormat::Chorus));
+    let told = [
+        (chatgpt, ImportFormat::Chatgpt),
+        (messages && ours, ImportFormat::Chorus),
+        (messages && goose, ImportFormat::Goose),
+    ];
+    if let Some((_, format)) = told.into_iter().find(|(found, _)| *found) {
+        return Ok(Some(format));
     }
     if let Err(error) = walked {
         error.place()?;
@@ -85,7 +109,7 @@ fn markdown(source: &mut impl BufRead) -> io::Result<bool> {
     for _ in 0..LOOK_AT {
         let Some(line) = lines.next()? else { break };
         let text = line.bytes.and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default();
-        if commented(SESSION, text).is_some() || Heading::parse(text).is_some() {
+        if commented(SESSION, text).is_some() || Heading::parse(text).is_some() || Section::parse(text).is_some() {
             return Ok(true);
         }
     }
@@ -97,13 +121,23 @@ fn lines(source: &mut impl BufRead) -> io::Result<Option<ImportFormat>> {
     let mut seen = 0;
     while seen < LOOK_AT {
         let Some(line) = lines.next()? else { break };
-        let Some(fields) = line.bytes.and_then(|bytes| Fields::read(bytes).ok()) else { continue };
+        let Some(bytes) = line.bytes else { continue };
+        let Ok(fields) = Fields::read(bytes) else { continue };
         seen += 1;
         if fields.has("type") && ["uuid", "sessionId", "leafUuid", "parentUuid"].iter().any(|key| fields.has(key)) {
             return Ok(Some(ImportFormat::ClaudeCode));
         }
         if codex::is_line(&fields) {
             return Ok(Some(ImportFormat::Codex));
+        }
+        if chatgpt::is_conversation(&fields) {
+            return Ok(Some(ImportFormat::Chatgpt));
+        }
+        if goose::is_session(&fields) {
+            return Ok(Some(ImportFormat::Goose));
+        }
+        if chorus::is_message(bytes, &fields) {
+            return Ok(Some(ImportFormat::Chorus));
         }
         if fields.has("role") || fields.has("messages") {
             return Ok(Some(ImportFormat::Openai));
@@ -124,7 +158,7 @@ mod tests {
 
     #[test]
     fn each_format_is_known_by_its_start() {
-        use ImportFormat::{Chorus, ClaudeCode, Codex, Markdown, Openai};
+        use ImportFormat::{Chatgpt, Chorus, ClaudeCode, Codex, Goose, Markdown, Openai};
         for (text, format) in [
             (" \n[{\"role\":\"user\"}]", Openai),
             ("\u{feff}{\"messages\":[]}", Openai),
@@ -140,6 +174,18 @@ mod tests {
             ("{\"id\":\"x\",\"timestamp\":\"x\",\"instructions\":null,\"git\":null}", Codex),
             ("<!-- chorus session {} -->\n", Markdown),
             ("# A plan\n\n## User\n\nHello", Markdown),
+            ("**Session ID:** s\n\n## Query 1 (10:00:00)\n**You:** Hello", Markdown),
+            ("[{\"title\":\"x\",\"mapping\":{}}]", Chatgpt),
+            ("{\"mapping\":{\"a\":{}},\"title\":\"x\"}", Chatgpt),
+            ("{\"working_dir\":\"/w\",\"description\":\"x\"}\n{\"role\":\"user\",\"created\":1,\"content\":[]}", Goose),
+            ("{\"id\":\"x\",\"role\":\"user\",\"created\":1,\"content\":[{\"type\":\"text\",\"text\":\"x\"}]}", Goose),
+            ("{\n\"working_dir\":\"/w\",\"conversation\":[]}", Goose),
+            ("{\"id\":\"x\",\"role\":\"user\",\"content\":\"x\",\"timestamp\":\"2026-01-01T00:00:00Z\"}", Chorus),
+            (
+                "{\"id\":\"x\",\"role\":\"user\",\"content\":\"x\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"mood\":1}",
+                Openai,
+            ),
+            ("[1, {\"role\":\"user\"}]", Openai),
             ("[1]\n{\"type\":\"user\",\"sessionId\":\"x\"}", ClaudeCode),
         ] {
             assert_eq!(guess(text), Some(format), "{text}");
@@ -148,12 +194,14 @@ mod tests {
 
     #[test]
     fn the_unknown_is_refused_with_the_formats_named() {
-        for text in ["Dear diary", "# Dear diary\n\n## Users", "{\"a\":1}", "{", "12"] {
+        for text in ["Dear diary", "# Dear diary\n\n## Users", "{\"a\":1}", "{", "12", "[{\"a\":1}]", "[1]"] {
             let error = detect(&mut Cursor::new(text)).unwrap_err();
             assert!(error.hint().unwrap().contains("claude-code"), "{text}: {error}");
         }
         assert!(matches!(detect(&mut Cursor::new(" \n")), Err(ImportError::NoMessages)));
         let wide = detect(&mut Cursor::new(b"\xff\xfe{\0")).unwrap_err();
         assert!(wide.hint().unwrap().contains("UTF-16"));
+        let packed = detect(&mut Cursor::new(b"PK\x03\x04x")).unwrap_err();
+        assert!(packed.hint().unwrap().contains("conversations.json"));
     }
 }

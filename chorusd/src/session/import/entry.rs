@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::error::ImportError;
 use super::sink::Sink;
 use super::writer::Writer;
-use super::{chorus, claude_code, codex, detect, markdown, openai};
+use super::{chatgpt, chorus, claude_code, codex, detect, goose, markdown, openai};
 
 /// Reads every conversation of `source` into `sink` and says which format it was.
 ///
@@ -31,6 +31,8 @@ pub fn import(
         ImportFormat::Chorus => chorus::import(source, &mut writer)?,
         ImportFormat::ClaudeCode => claude_code::import(source, &mut writer)?,
         ImportFormat::Codex => codex::import(source, &mut writer)?,
+        ImportFormat::Chatgpt => chatgpt::import(source, &mut writer)?,
+        ImportFormat::Goose => goose::import(source, &mut writer)?,
         ImportFormat::Markdown => markdown::import(source, &mut writer)?,
         ImportFormat::Openai | ImportFormat::Auto => openai::import(source, &mut writer)?,
     }

@@ -22,9 +22,14 @@ pub enum ImportError {
 }
 
 /// Names every format, for a file that is none of them.
-pub(super) const FORMATS: &str = "say which one it is with --from: chorus (a session file), claude-code (a JSONL \
-     transcript), codex (a JSONL rollout), openai (chat messages as a JSON list, JSONL, or an object with `messages`), \
-     markdown (as `session export --as md` writes it)";
+pub(super) const FORMATS: &str = "say which one it is with --from: chorus (a session file, or its messages as \
+     JSONL), claude-code (a JSONL transcript), codex (a JSONL rollout), openai (chat messages as a JSON list, JSONL, or an object \
+     with `messages`), chatgpt (the conversations.json of an export), goose (a session as JSONL, or exported as JSON), markdown (as \
+     `session export --as md` writes it)";
+
+/// For an archive, which is what ChatGPT sends.
+pub(super) const ZIP: &str =
+    "the file is a ZIP archive; unpack it and import conversations.json, or what else is in it";
 
 /// For the text files that some Windows programs write.
 pub(super) const UTF16: &str = "the file looks like UTF-16; save it as UTF-8 and import that";

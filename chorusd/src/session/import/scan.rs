@@ -81,14 +81,6 @@ impl<R: BufRead> Scanner<R> {
         }
     }
 
-    /// Steps over the next byte that is not white space.
-    pub fn step(&mut self) -> io::Result<()> {
-        if self.peek()?.is_some() {
-            self.take(1);
-        }
-        Ok(())
-    }
-
     fn take(&mut self, count: usize) {
         if let Ok(chunk) = self.reader.fill_buf() {
             self.line += chunk[..count].iter().filter(|byte| **byte == b'\n').count() as u64;

@@ -18,6 +18,11 @@ pub(super) fn timestamp(raw: &RawValue) -> Option<Timestamp> {
     let Some(text) = text(raw) else {
         return since_epoch(raw.get().parse().ok()?);
     };
+    time_of(&text)
+}
+
+/// A time written as RFC 3339, or the same without an offset (taken as UTC).
+pub(super) fn time_of(text: &str) -> Option<Timestamp> {
     text.parse().ok().or_else(|| {
         let civil: DateTime = text.parse().ok()?;
         Some(civil.to_zoned(TimeZone::UTC).ok()?.timestamp())
@@ -70,6 +75,18 @@ pub(super) fn provider(name: &str, fields: &[(String, Box<RawValue>)]) -> Option
     let inner: Vec<String> =
         fields.iter().map(|(key, value)| format!("{}:{}", string(key).get(), value.get())).collect();
     RawValue::from_string(format!("{{{}:{{{}}}}}", string(name).get(), inner.join(","))).ok()
+}
+
+/// One list for each kind, in order of appearance.
+pub(super) fn grouped(others: Vec<(String, Box<RawValue>)>) -> Vec<(String, Box<RawValue>)> {
+    let mut kinds: Vec<(String, Vec<Box<RawValue>>)> = Vec::new();
+    for (kind, raw) in others {
+        match kinds.iter_mut().find(|(of, _)| *of == kind) {
+            Some((_, raws)) => raws.push(raw),
+            None => kinds.push((kind, vec![raw])),
+        }
+    }
+    kinds.into_iter().map(|(kind, raws)| (kind, raw_list(&raws))).collect()
 }
 
 /// A list of values that stay as they are.

@@ -41,7 +41,7 @@ pub struct Args {
     /// Sessions of every agent, each agent's in a directory of its own
     #[arg(long, conflicts_with = "sessions")]
     all_agents: bool,
-    /// The form: json (the session file), jsonl (a message a line), md (Markdown)
+    /// The form: json (the session file), jsonl (a message a line), md (Markdown), html (a page for a browser)
     #[arg(long = "as", value_enum, default_value_t, value_name = "FORM", hide_possible_values = true)]
     form: Form,
     /// The file, or the directory for several
@@ -58,6 +58,8 @@ enum Form {
     Jsonl,
     /// Markdown
     Md,
+    /// A page for a browser
+    Html,
 }
 
 impl From<Form> for ExportFormat {
@@ -66,6 +68,7 @@ impl From<Form> for ExportFormat {
             Form::Json => Self::Json,
             Form::Jsonl => Self::Jsonl,
             Form::Md => Self::Md,
+            Form::Html => Self::Html,
         }
     }
 }
@@ -94,8 +97,8 @@ fn ends_in_slash(path: &Path) -> bool {
 fn to_stdout(args: Args, app: &mut App, form: ExportFormat) -> Result<(), Failure> {
     let session = only(select(args, app)?)?;
     text::pieces(app, &session, form, |app, piece| match form {
-        ExportFormat::Md if app.out.width().is_some() => app.out.text(&safe::clean(piece)),
-        ExportFormat::Md => app.out.text(piece),
+        ExportFormat::Md | ExportFormat::Html if app.out.width().is_some() => app.out.text(&safe::clean(piece)),
+        ExportFormat::Md | ExportFormat::Html => app.out.text(piece),
         ExportFormat::Json | ExportFormat::Jsonl => app.out.json(piece),
     })
 }

@@ -41,7 +41,7 @@ pub fn pieces(
 pub fn own_bytes(session: &Selected, form: ExportFormat) -> Option<Vec<u8>> {
     let bytes = match form {
         ExportFormat::Json => fs::read(&session.file_path).ok()?,
-        ExportFormat::Jsonl | ExportFormat::Md => return None,
+        ExportFormat::Jsonl | ExportFormat::Md | ExportFormat::Html => return None,
     };
     let start = format!("{{\n  \"schema\": 2,\n  \"id\": \"{}\",\n", session.id);
     let ours = session.available && bytes.starts_with(start.as_bytes()) && bytes.ends_with(b"\n  ]\n}\n");

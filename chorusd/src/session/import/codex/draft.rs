@@ -4,7 +4,7 @@ use chorus_proto::{NewMessage, Role};
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 
-use super::super::values::{provider, raw_list, source};
+use super::super::values::{grouped, provider, source};
 use super::item::{Content, Item};
 
 /// Messages that are being put together.
@@ -117,16 +117,4 @@ impl Drafts {
 fn fill(message: &mut NewMessage, content: Content) {
     message.content = content.text;
     message.attachments = content.attachments;
-}
-
-/// One list for each kind, in order of appearance.
-fn grouped(others: Vec<(String, Box<RawValue>)>) -> Vec<(String, Box<RawValue>)> {
-    let mut kinds: Vec<(String, Vec<Box<RawValue>>)> = Vec::new();
-    for (kind, raw) in others {
-        match kinds.iter_mut().find(|(of, _)| *of == kind) {
-            Some((_, raws)) => raws.push(raw),
-            None => kinds.push((kind, vec![raw])),
-        }
-    }
-    kinds.into_iter().map(|(kind, raws)| (kind, raw_list(&raws))).collect()
 }

@@ -19,7 +19,7 @@ fn session(messages: &[Value]) -> SessionFile {
 
 fn again(file: &SessionFile) -> Found {
     let mut text = Vec::new();
-    export::write(&mut text, file, ExportFormat::Md).unwrap();
+    export::write(&mut text, file, None, ExportFormat::Md).unwrap();
     text.flush().unwrap();
     let mut memory = import_as(Auto, &text).unwrap();
     assert_eq!((memory.format, memory.sessions.len()), (Markdown, 1), "{}", String::from_utf8_lossy(&text));
@@ -28,7 +28,7 @@ fn again(file: &SessionFile) -> Found {
 }
 
 /// Texts that would trip a careless reader.
-const TEXTS: [&str; 18] = [
+const TEXTS: [&str; 26] = [
     "plain",
     "",
     "\n",
@@ -46,6 +46,14 @@ const TEXTS: [&str; 18] = [
     "a\r\nb\r",
     "nul \u{0} bell \u{7} nel \u{85} ls \u{2028}",
     "# Title\n- list",
+    "a\n\n---",
+    "---\n\n## Query 2 (10:00:00)",
+    "**You:** I said\n\n**a:** and I",
+    "*Time: 1.0s | Tokens: 3 (in: 1, out: 2)*",
+    "<!-- SESSION_SUMMARY_START -->\nx\n<!-- SESSION_SUMMARY_END -->",
+    "\\r \\u{0} \\\\\r",
+    "\u{feff}bom\u{202e}",
+    "    indented\n\ttab",
     "你好 · é",
 ];
 
@@ -78,7 +86,7 @@ fn calls_results_and_the_rest_come_back() {
             "author": {"id": "7", "name": "mara · (b)"}, "source": {"kind": "cli"},
             "attachments": [{"name": "a.png", "data": "aGk=", "size": 2}]}),
         json!({"id": "2", "role": "assistant", "content": "", "timestamp": "2026-01-02T03:00:01Z", "tool_calls": calls,
-            "usage": {"input_tokens": 5, "cost_usd": 0.25}, "generated": true}),
+            "usage": {"input_tokens": 5, "cost_usd": 0.25}, "generated": true, "provider": {"x": [1, "<!-- -->"]}}),
         json!({"id": "3", "role": "tool_result", "content": "failed", "timestamp": "2026-01-02T03:00:02Z",
             "tool_call_id": "c \"`1`\"", "name": "do `it`\n", "is_error": true}),
     ];
@@ -87,10 +95,9 @@ fn calls_results_and_the_rest_come_back() {
     for (read, stored) in found.json.iter().zip(&messages) {
         let mut read: Value = serde_json::from_str(read).unwrap();
         let mut stored = stored.clone();
-        // Pictures lose their bytes, and what has no source gets one.
+        // Pictures lose their bytes.
         for message in [&mut read, &mut stored] {
             let fields = message.as_object_mut().unwrap();
-            fields.retain(|key, value| key != "source" || value["kind"] == "cli");
             if let Some(picture) = fields.get_mut("attachments").and_then(|list| list[0].as_object_mut()) {
                 picture.remove("data");
             }
@@ -130,4 +137,64 @@ fn what_is_broken_is_told() {
     assert_eq!((session.messages[1].role, &*session.messages[1].content), (Role::ToolResult, "cut"));
     let lines: Vec<_> = found.skipped.iter().map(|(line, _)| *line).collect();
     assert_eq!(lines, [2, 6, 11]);
+}
+
+/// The example of the family of programs whose form this is.
+#[test]
+fn a_file_without_comments_is_read_as_far_as_it_goes() {
+    let text = "# Simple Sally Conversation\n\n**Session ID:** session_3\n**Date:** 2025-12-30T23:59:50.123456\n\
+        **Agent:** Simple Sally\n**Agent Path:** /home/w/agent.py\n**Total Queries:** 2\n\n---\n\n\
+        ## Session Restored (23:59:50)\n**Context:** Resumed from session_2 (5 queries, 2.3K tokens)\n\
+        **Previous Session:** /home/w/session_2.md\n\n**Simple Sally:** I have reviewed it.\nReady!\n\n\
+        *Time: 2.1s | Tokens: 156 (in: 89, out: 67)*\n\n---\n\n\
+        ## Query 1 (00:00:45)\n**You:** Let us go on\n\n- with a list\n\n**Simple Sally:** Fine.\n\n**Note:** a label\n\n\
+        *Time: 3.2s | Tokens: 345 (in: 123, out: 222)*\n\n---\n\n## Query 2 (00:01:00)\n**You:** Bye\n\n---\n\n\
+        <!-- SESSION_SUMMARY_START -->\n**Background Context:** Auth was refactored.\n\n**Current Session Summary:**\n\
+        **Topics Discussed:**\n- Rate limits\n\n**Decisions Made:**\n- Use a bucket\n- 100 a minute\n\n**Pending:**\n- Tests\n\
+        <!-- SESSION_SUMMARY_END -->\n";
+    let found = import_as(Auto, text).unwrap();
+    assert_eq!((found.format, &*found.skipped), (Markdown, &[][..]));
+    let session = &found.sessions[0];
+    assert_eq!(
+        session.talk(),
+        [
+            "assistant: I have reviewed it.\nReady!",
+            "user: Let us go on\n\n- with a list",
+            "assistant: Fine.\n\n**Note:** a label",
+            "user: Bye",
+        ]
+    );
+    let times: Vec<_> = session.messages.iter().map(|message| message.timestamp.to_string()).collect();
+    assert_eq!(times[0], "2025-12-30T23:59:50Z");
+    assert_eq!(&times[1..], ["2025-12-31T00:00:45Z", "2025-12-31T00:00:45Z", "2025-12-31T00:01:00Z"]);
+    let usage = session.messages[2].usage.as_ref().unwrap();
+    assert_eq!((usage.input_tokens, usage.output_tokens, usage.duration_ms), (Some(123), Some(222), Some(3200)));
+    assert_eq!(session.messages[0].usage, None);
+    let about = &session.about;
+    assert_eq!(about.restoration_tokens.map(|tokens| (tokens.input, tokens.output)), Some((89, 67)));
+    assert_eq!(about.description.as_deref(), Some("Simple Sally Conversation"));
+    assert_eq!(about.summary.as_deref(), Some("It was about: Rate limits."));
+    let set = about.working_set.as_ref().unwrap();
+    assert_eq!(set.background.as_deref(), Some("Auth was refactored."));
+    assert_eq!((set.decisions.len(), &*set.decisions[1].text, &*set.open_tasks[0].text), (2, "100 a minute", "Tests"));
+}
+
+#[test]
+fn the_name_of_who_answers_need_not_be_told() {
+    let text =
+        "## Query 1 (10:00:00)\nHello\n\n**Bo:** Hi\n\n**Ann:** is a name\n\n## Query 2\n**You:** Well?\n\n**Bo:** Yes";
+    let found = import_as(Auto, text).unwrap();
+    assert_eq!(
+        found.sessions[0].talk(),
+        ["user: Hello", "assistant: Hi\n\n**Ann:** is a name", "user: Well?", "assistant: Yes"]
+    );
+}
+
+#[test]
+fn a_message_that_is_too_long_takes_nothing_with_it() {
+    let long = format!("{}\n", "x".repeat(1 << 20)).repeat(65);
+    let text = format!("## User\n\n```text content\n{long}```\n\n## Assistant\n\nhere\n");
+    let found = import_as(Markdown, text).unwrap();
+    assert_eq!(found.sessions[0].talk(), ["assistant: here"]);
+    assert_eq!(found.skipped.len(), 1);
 }

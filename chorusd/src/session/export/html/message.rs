@@ -1,0 +1,94 @@
+//! One message of the page.
+
+use std::io::{self, Write};
+
+use chorus_proto::{Attachment, Message, Role, Usage};
+use jiff::tz::TimeZone;
+
+use super::params;
+use super::rich::render;
+use super::text::escape;
+
+/// Pictures that a browser shows and that hold no script.
+const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/// Writes the message; `number` counts from 1.
+pub(super) fn write(out: &mut impl Write, number: usize, message: &Message, agent: &str) -> io::Result<()> {
+    let class = if message.is_error { "tool_result error" } else { message.role.as_str() };
+    writeln!(out, "<article class=\"{class}\" id=\"m{number}\">")?;
+    let at = message.timestamp;
+    let time = at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M").to_string();
+    writeln!(
+        out,
+        "<h2><span class=\"who\">{}</span> <time datetime=\"{at}\">{time}</time></h2>",
+        escape(&speaker(message, agent))
+    )?;
+    let content = &message.content;
+    match message.role {
+        Role::ToolResult => result(out, message)?,
+        _ if content.is_empty() => {}
+        Role::Assistant => writeln!(out, "<div class=\"rich\">\n{}</div>", render(content))?,
+        Role::User | Role::System => writeln!(out, "<div class=\"plain\">{}</div>", escape(content))?,
+    }
+    for call in &message.tool_calls {
+        let (name, preview) = (escape(&call.name), params::preview(&call.params));
+        writeln!(out, "<details><summary><b>{name}</b> <span class=\"preview\">{preview}</span></summary>")?;
+        writeln!(out, "{}</details>", params::list(&call.params))?;
+    }
+    for attachment in &message.attachments {
+        attached(out, attachment)?;
+    }
+    if let Some(took) = message.usage.as_ref().and_then(took) {
+        writeln!(out, "<p class=\"took\">{took}</p>")?;
+    }
+    out.write_all(b"</article>\n")
+}
+
+fn speaker(message: &Message, agent: &str) -> String {
+    let author = message.author.as_ref().map(|author| author.name.clone());
+    match message.role {
+        Role::System => "System".to_owned(),
+        Role::User => author.unwrap_or_else(|| "You".to_owned()),
+        Role::Assistant => author.unwrap_or_else(|| agent.to_owned()),
+        Role::ToolResult => message.name.clone().unwrap_or_else(|| "Tool".to_owned()),
+    }
+}
+
+/// What a tool answered, folded; a failure is open.
+fn result(out: &mut impl Write, message: &Message) -> io::Result<()> {
+    let content = &message.content;
+    let open = if message.is_error { " open" } else { "" };
+    let said = if message.is_error { "Failed" } else { "Result" };
+    let size = match content.lines().count() {
+        0 => "empty".to_owned(),
+        1 => "1 line".to_owned(),
+        lines => format!("{lines} lines"),
+    };
+    writeln!(out, "<details{open}><summary><b>{said}</b> <span class=\"preview\">{size}</span></summary>")?;
+    writeln!(out, "<pre>{}</pre></details>", escape(content))
+}
+
+fn attached(out: &mut impl Write, attachment: &Attachment) -> io::Result<()> {
+    let name = escape(&attachment.name);
+    let kind = attachment.media_type.as_deref().unwrap_or_default();
+    let picture = attachment.data.as_deref().filter(|data| PICTURES.contains(&kind) && is_base64(data));
+    match picture {
+        Some(data) => writeln!(out, "<img alt=\"{name}\" src=\"data:{kind};base64,{data}\">"),
+        None => writeln!(out, "<p class=\"file\">{name}</p>"),
+    }
+}
+
+fn is_base64(data: &str) -> bool {
+    data.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='))
+}
+
+/// What a call of a model took, where that is known.
+fn took(usage: &Usage) -> Option<String> {
+    let time = usage.duration_ms.map(|ms| format!("{}.{} s", ms / 1000, ms % 1000 / 100));
+    let tokens = match (usage.input_tokens, usage.output_tokens) {
+        (None, None) => None,
+        (input, output) => Some(format!("{} tokens in, {} out", input.unwrap_or(0), output.unwrap_or(0))),
+    };
+    let parts: Vec<_> = time.into_iter().chain(tokens).collect();
+    (!parts.is_empty()).then(|| parts.join(" · "))
+}

@@ -1,0 +1,85 @@
+//! The tree of a conversation.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::value::RawValue;
+
+use super::super::fields::Fields;
+use super::super::values::timestamp;
+
+/// One node.
+struct Node<'a> {
+    parent: Option<String>,
+    raw: &'a RawValue,
+    message: Option<&'a RawValue>,
+}
+
+/// A node of the conversation, with what hangs beside it.
+pub(super) struct Step<'a> {
+    /// `None` where the node only holds the tree together.
+    pub message: Option<&'a RawValue>,
+    /// Nodes of other branches that follow this one, whole.
+    pub beside: Vec<&'a RawValue>,
+}
+
+/// The conversation: the path to `current`, or where that is unknown to the newest leaf.
+pub(super) fn path<'a>(mapping: &Fields<'a>, current: Option<&str>) -> Vec<Step<'a>> {
+    let order: Vec<(String, Node<'a>)> =
+        mapping.iter().filter_map(|(id, raw)| Some((id.to_owned(), node(raw)?))).collect();
+    let nodes: HashMap<&str, &Node<'a>> = order.iter().map(|(id, node)| (id.as_str(), node)).collect();
+    let end = current.filter(|id| nodes.contains_key(id)).or_else(|| newest_leaf(&order));
+    let mut ids = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut at = end;
+    // A parent that comes again would go round for ever.
+    while let Some((id, node)) = at.and_then(|id| nodes.get_key_value(id)).filter(|(id, _)| !places.contains_key(**id))
+    {
+        places.insert(id, ids.len());
+        ids.push(*id);
+        at = node.parent.as_deref();
+    }
+    let length = ids.len();
+    let step = |id: &&str| Step { message: nodes.get(id).and_then(|node| node.message), beside: Vec::new() };
+    let mut steps: Vec<Step<'a>> = ids.iter().rev().map(step).collect();
+    // Where each node off the path hangs, found once for every chain of them.
+    let mut known: HashMap<&str, usize> = places.iter().map(|(id, place)| (*id, length - 1 - place)).collect();
+    for (id, node) in &order {
+        let place = branching(id, &nodes, &mut known);
+        if node.message.is_some()
+            && !places.contains_key(id.as_str())
+            && let Some(step) = steps.get_mut(place)
+        {
+            step.beside.push(node.raw);
+        }
+    }
+    steps
+}
+
+/// The place of the nearest node on the path above `id`, or its beginning.
+fn branching<'n>(id: &'n str, nodes: &HashMap<&'n str, &'n Node<'_>>, known: &mut HashMap<&'n str, usize>) -> usize {
+    let (mut seen, mut chain, mut at) = (HashSet::new(), Vec::new(), Some(id));
+    let mut place = 0;
+    while let Some(id) = at.filter(|id| seen.insert(*id)) {
+        if let Some(found) = known.get(id) {
+            place = *found;
+            break;
+        }
+        chain.push(id);
+        at = nodes.get(id).and_then(|node| node.parent.as_deref());
+    }
+    chain.into_iter().for_each(|id| _ = known.insert(id, place));
+    place
+}
+
+fn node(raw: &RawValue) -> Option<Node<'_>> {
+    let fields = Fields::of(raw)?;
+    let parent = fields.text("parent").map(Into::into);
+    Some(Node { parent, raw, message: fields.get("message") })
+}
+
+fn newest_leaf<'o>(order: &'o [(String, Node<'_>)]) -> Option<&'o str> {
+    let parents: HashSet<&str> = order.iter().filter_map(|(_, node)| node.parent.as_deref()).collect();
+    let time = |node: &Node<'_>| Fields::of(node.message?)?.get("create_time").and_then(timestamp);
+    let leaves = order.iter().filter(|(id, node)| node.message.is_some() && !parents.contains(id.as_str()));
+    leaves.max_by_key(|(_, node)| time(node)).map(|(id, _)| id.as_str())
+}

@@ -1,0 +1,73 @@
+//! The messages of a session, one a line, as an export writes them.
+
+use std::io::{self, BufRead};
+
+use chorus_proto::Message;
+
+use super::super::error::ImportError;
+use super::super::fields::Fields;
+use super::super::lines::{Lines, TOO_LONG};
+use super::super::sink::About;
+use super::super::writer::Writer;
+use super::header::Header;
+use super::message;
+
+/// What a message of Chorus may say: a line with anything else is another program's.
+const FIELDS: [&str; 14] = [
+    "id",
+    "role",
+    "content",
+    "timestamp",
+    "tool_calls",
+    "tool_call_id",
+    "is_error",
+    "name",
+    "author",
+    "source",
+    "attachments",
+    "usage",
+    "generated",
+    "provider",
+];
+
+/// Whether a line is a message as Chorus writes it.
+pub(in super::super) fn is_message(line: &[u8], fields: &Fields<'_>) -> bool {
+    fields.iter().all(|(key, _)| FIELDS.contains(&key)) && serde_json::from_slice::<Message>(line).is_ok()
+}
+
+/// Whether the file is one of lines: its first is an object with no messages in it.
+pub(super) fn are_messages(source: &mut impl BufRead) -> io::Result<bool> {
+    let mut lines = Lines::new(source);
+    let first = lines.next()?.and_then(|line| line.bytes).map(Fields::read);
+    Ok(matches!(first, Some(Ok(fields)) if !fields.has("messages")))
+}
+
+/// Reads the lines; one that is no message may be the header.
+pub(super) fn import(source: &mut impl BufRead, writer: &mut Writer<'_>) -> Result<(), ImportError> {
+    let mut about = About::default();
+    let mut lines = Lines::new(source);
+    while let Some(line) = lines.next()? {
+        writer.sink.progress(line.offset);
+        let number = line.number;
+        let read = line.bytes.ok_or_else(|| TOO_LONG.to_owned()).and_then(|bytes| Ok((bytes, Fields::read(bytes)?)));
+        let (bytes, fields) = match read {
+            Ok(read) => read,
+            Err(reason) => {
+                writer.skip(number, reason);
+                continue;
+            }
+        };
+        if fields.has("session_id") && !fields.has("role") {
+            let mut header = Header::default();
+            fields.iter().for_each(|(key, value)| header.take(key, value.get().as_bytes()));
+            about = header.about();
+            continue;
+        }
+        match message::read(bytes, writer.now, writer.new_id) {
+            Ok((message, json)) => writer.kept(&message, json.as_bytes())?,
+            Err(reason) => writer.skip(number, reason),
+        }
+    }
+    writer.end(about)?;
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! Sessions of goose, old and new.
+
+use chorus_proto::methods::import::ImportFormat::{Auto, Goose};
+
+use super::super::testing::{Memory, import_as};
+
+const HEAD: &str =
+    r#"{"working_dir":"/w","description":"Look around","message_count":4,"created_at":"2026-03-01T09:00:00Z"}"#;
+
+const MESSAGES: [&str; 4] = [
+    r#"{"id":"m1","role":"user","created":1772355600,"content":[{"type":"text","text":"List them"}],"metadata":{"userVisible":true,"agentVisible":true}}"#,
+    r#"{"role":"assistant","created":1772355601,"content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"Sure."},{"type":"toolRequest","id":"c1","toolCall":{"status":"success","value":{"name":"developer__shell","arguments":{"command":"ls","n":1.10}}}}]}"#,
+    r#"{"role":"user","created":1772355602,"content":[{"type":"toolResponse","id":"c1","toolResult":{"status":"success","value":{"content":[{"type":"text","text":"a.py"}],"isError":false}}}]}"#,
+    r#"{"role":"assistant","created":1772355603,"content":[{"type":"text","text":"a.py"}]}"#,
+];
+
+fn check(found: &Memory) {
+    assert_eq!((found.format, &*found.skipped), (Goose, &[][..]));
+    let session = &found.sessions[0];
+    assert_eq!(session.talk(), ["user: List them", "assistant: Sure.", "tool_result: a.py", "assistant: a.py"]);
+    let [question, call, result, _] = &session.messages[..] else { panic!("four") };
+    assert_eq!((question.id.as_str(), question.timestamp.as_second()), ("m1", 1_772_355_600));
+    assert!(question.provider.is_none());
+    assert_eq!(call.tool_calls[0].params.get(), r#"{"command":"ls","n":1.10}"#);
+    assert!(call.provider.as_ref().unwrap().get().contains("signature"));
+    assert_eq!((result.tool_call_id.as_deref(), result.name.as_deref()), (Some("c1"), Some("developer__shell")));
+    assert_eq!(session.about.description.as_deref(), Some("Look around"));
+}
+
+#[test]
+fn lines_and_the_object_of_an_export_say_the_same() {
+    check(&import_as(Auto, format!("{HEAD}\n{}\n", MESSAGES.join("\n"))).unwrap());
+    let head = &HEAD[..HEAD.len() - 1];
+    let exported =
+        format!("{head},\"conversation\":[{}],\"model_config\":{{\"model_name\":\"x\"}}}}", MESSAGES.join(","));
+    let found = import_as(Auto, &exported).unwrap();
+    check(&found);
+    assert_eq!(found.sessions[0].about.model.as_deref(), Some("x"));
+    check(&import_as(Auto, exported.replace("},{", "},\n  {").replace("true,", "true,\n ")).unwrap());
+    check(&import_as(Auto, exported.replace("\"conversation\"", "\"messages\"")).unwrap());
+}
+
+#[test]
+fn failures_and_old_envelopes() {
+    let lines = [
+        r#"{"role":"assistant","created":1,"content":[{"type":"toolRequest","id":"c","toolCall":{"Ok":{"name":"t"}}},{"type":"toolRequest","id":"d","toolCall":{"status":"error","error":"no such tool"}}]}"#,
+        r#"{"role":"user","created":2,"content":[{"type":"toolResponse","id":"c","toolResult":{"status":"error","error":"it broke"}},{"type":"toolResponse","id":"d","toolResult":{"Ok":[{"type":"text","text":"x"},{"type":"image","data":"aGk=","mimeType":"image/png"}]}},{"type":"text","text":"and now?"}]}"#,
+        r#"{"role":"king","created":3,"content":[]}"#,
+        "broken",
+    ];
+    let found = import_as(Auto, lines.join("\n")).unwrap();
+    let session = &found.sessions[0];
+    assert_eq!(session.talk(), ["assistant: ", "tool_result: it broke", "tool_result: x", "user: and now?"]);
+    assert_eq!(session.messages[0].tool_calls[0].params.get(), "{}");
+    assert!(session.messages[0].provider.as_ref().unwrap().get().contains("no such tool"));
+    assert!(session.messages[1].is_error && session.messages[2].attachments[0].name == "image-1.png");
+    let lines: Vec<_> = found.skipped.iter().map(|(line, _)| *line).collect();
+    assert_eq!(lines, [3, 4]);
+}

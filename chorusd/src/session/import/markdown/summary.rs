@@ -1,0 +1,41 @@
+//! The lines between the marks of the summary.
+
+use chorus_proto::SummarySource;
+
+use super::super::sink::About;
+use crate::session::markdown::{SUMMARY_END, Summary};
+
+/// Bytes of it that are read: far more than anybody goes on from.
+const MOST: usize = 1 << 20;
+
+/// The block, line by line.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    lines: Vec<String>,
+    size: usize,
+}
+
+impl Lines {
+    /// Takes the next line; whether more may follow.
+    pub fn line(&mut self, line: &str) -> bool {
+        if line.trim() == SUMMARY_END {
+            return false;
+        }
+        self.size += line.len() + 1;
+        if self.size <= MOST {
+            self.lines.push(line.to_owned());
+        }
+        true
+    }
+
+    /// Puts what it says into `about`.
+    pub fn finish(self, about: &mut About) {
+        let summary = Summary::parse(self.lines.iter().map(String::as_str));
+        if summary.is_empty() {
+            return;
+        }
+        about.summary = summary.prose();
+        about.summary_source = Some(SummarySource::Given);
+        about.working_set = Some(summary.working_set());
+    }
+}

@@ -1,0 +1,188 @@
+//! The block with the summary, from which a fresh conversation can go on.
+
+use std::fmt::Write as _;
+
+use chorus_proto::{Item, ItemSource, WorkingSet};
+
+use super::labelled;
+use super::one_line;
+
+/// The line before it.
+pub const START: &str = "<!-- SESSION_SUMMARY_START -->";
+/// The line after it.
+pub const END: &str = "<!-- SESSION_SUMMARY_END -->";
+
+/// What stands for no background.
+const INITIAL: &str = "Initial session.";
+
+/// What the block says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// What is known of the session before.
+    pub background: Option<String>,
+    pub text: Option<String>,
+    pub topics: Vec<String>,
+    pub decisions: Vec<String>,
+    pub pending: Vec<String>,
+}
+
+impl Summary {
+    /// What a session says of itself.
+    #[must_use]
+    pub fn of(summary: Option<&str>, set: &WorkingSet) -> Self {
+        let texts = |items: &[Item]| items.iter().map(|item| one_line(&item.text)).collect();
+        let line = |text: &str| Some(one_line(text)).filter(|text| !text.is_empty());
+        Self {
+            background: set.background.as_deref().and_then(line),
+            text: summary.and_then(line),
+            topics: texts(&set.topics),
+            decisions: texts(&set.decisions),
+            pending: texts(&set.open_tasks),
+        }
+    }
+
+    /// Whether there is nothing to go on from.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The block, ended by a line end.
+    #[must_use]
+    pub fn block(&self) -> String {
+        let background = self.background.as_deref().unwrap_or(INITIAL);
+        let mut block = format!("{START}\n**Background Context:** {background}\n\n**Current Session Summary:**");
+        if let Some(text) = &self.text {
+            block.push(' ');
+            block.push_str(text);
+        }
+        block.push('\n');
+        for (name, items) in
+            [("Topics Discussed", &self.topics), ("Decisions Made", &self.decisions), ("Pending", &self.pending)]
+        {
+            if !items.is_empty() {
+                // Writing to a String cannot fail.
+                let _ = writeln!(block, "**{name}:**");
+                items.iter().for_each(|item| _ = writeln!(block, "- {item}"));
+                block.push('\n');
+            }
+        }
+        format!("{}\n{END}\n", block.trim_end())
+    }
+
+    /// Reads the lines between the marks.
+    #[must_use]
+    pub fn parse<'a>(lines: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut summary = Self::default();
+        let mut part = Part::Other;
+        for line in lines {
+            let text = match labelled(line) {
+                Some((name, rest)) => {
+                    part = Part::named(name);
+                    rest
+                }
+                None => line,
+            };
+            let text = text.trim();
+            let bullet = text.strip_prefix("- ").or(text.strip_prefix("* ")).unwrap_or(text).trim();
+            if !bullet.is_empty() {
+                summary.take(part, bullet);
+            }
+        }
+        summary.background = summary.background.filter(|text| text != INITIAL);
+        summary
+    }
+
+    fn take(&mut self, part: Part, text: &str) {
+        let prose = match part {
+            Part::Topics => return self.topics.push(text.into()),
+            Part::Decisions => return self.decisions.push(text.into()),
+            Part::Pending => return self.pending.push(text.into()),
+            Part::Background => &mut self.background,
+            Part::Current | Part::Other => &mut self.text,
+        };
+        match prose {
+            Some(before) => *before = format!("{before} {text}"),
+            None => *prose = Some(text.into()),
+        }
+    }
+
+    /// The summary as one text: what the block says of the session, else what it was about.
+    #[must_use]
+    pub fn prose(&self) -> Option<String> {
+        let topics = (!self.topics.is_empty()).then(|| format!("It was about: {}.", self.topics.join("; ")));
+        self.text.clone().or(topics).or_else(|| self.background.clone())
+    }
+
+    /// The working set that the block describes.
+    #[must_use]
+    pub fn working_set(&self) -> WorkingSet {
+        let items = |kind: &str, texts: &[String]| -> Vec<Item> {
+            let item = |(at, text): (usize, &String)| Item {
+                id: format!("{kind}{}", at + 1),
+                text: text.clone(),
+                source: ItemSource::Rule,
+                message_id: None,
+            };
+            texts.iter().enumerate().map(item).collect()
+        };
+        WorkingSet {
+            background: self.background.clone(),
+            topics: items("topic-", &self.topics),
+            decisions: items("decision-", &self.decisions),
+            open_tasks: items("task-", &self.pending),
+            ..WorkingSet::default()
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    Background,
+    Current,
+    Topics,
+    Decisions,
+    Pending,
+    Other,
+}
+
+impl Part {
+    fn named(name: &str) -> Self {
+        match name {
+            "Background Context" => Self::Background,
+            "Current Session Summary" => Self::Current,
+            "Topics Discussed" => Self::Topics,
+            "Decisions Made" => Self::Decisions,
+            "Pending" => Self::Pending,
+            _ => Self::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_read_as_it_is_written() {
+        let list = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        let summary = Summary {
+            background: Some("We talked of tokens.".into()),
+            text: Some("A limiter was built.".into()),
+            topics: list(&["Buckets", "Windows"]),
+            decisions: list(&["100 a minute"]),
+            pending: Vec::new(),
+        };
+        let block = summary.block();
+        let inside = block.strip_prefix(START).unwrap().strip_suffix(&format!("{END}\n")).unwrap();
+        assert_eq!(Summary::parse(inside.lines()), summary);
+        assert_eq!(Summary::parse(["**Background Context:** Initial session."]), Summary::default());
+    }
+
+    #[test]
+    fn no_mark_gets_in() {
+        let set = WorkingSet { background: Some(format!("x {END}\n{START}")), ..WorkingSet::default() };
+        let block = Summary::of(Some(END), &set).block();
+        assert_eq!((block.matches(START).count(), block.matches(END).count()), (1, 1), "{block}");
+    }
+}

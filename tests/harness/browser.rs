@@ -1,0 +1,89 @@
+//! A real browser without a window, where the machine has one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::ctl::run;
+use crate::{Home, skip};
+
+const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+/// Quiet: what the browser asks of others for itself is no part of a test.
+const FLAGS: [&str; 11] = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-default-apps",
+    "--dump-dom",
+];
+
+/// The browser.
+#[derive(Debug)]
+pub struct Browser {
+    program: PathBuf,
+}
+
+impl Browser {
+    /// The one that is installed, or `None` with a message where there is none.
+    #[must_use]
+    pub fn find() -> Option<Self> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let places = std::env::split_paths(&path).flat_map(|dir| NAMES.map(|name| dir.join(name)));
+        let found = places.into_iter().find(|path| path.is_file());
+        if found.is_none() {
+            skip("no chromium here");
+        }
+        Some(Self { program: found? })
+    }
+
+    /// Opens a page and gives what it is when it has loaded.
+    ///
+    /// # Panics
+    /// Where the browser fails.
+    #[must_use]
+    pub fn open(&self, home: &Home, page: &Path) -> String {
+        let profile = tempfile::Builder::new().prefix("profile").tempdir_in(home.outside()).expect("a profile");
+        let mut command = Command::new(&self.program);
+        command.args(FLAGS).arg(format!("--user-data-dir={}", profile.path().display()));
+        command.env("HOME", &home.user).arg(format!("file://{}", page.display()));
+        run(command, b"").ok()
+    }
+
+    /// Opens `page` in a frame of this width, and gives what `script` makes of its `document` and its `window`. The page has its own
+    /// policy; the script runs around it.
+    ///
+    /// # Panics
+    /// Where the browser fails, or the script does.
+    #[must_use]
+    pub fn look(&self, home: &Home, page: &str, width: u32, script: &str) -> Value {
+        let page = page.replace('&', "&amp;").replace('"', "&quot;");
+        let around = format!(
+            "<!doctype html><meta charset=\"utf-8\"><iframe id=\"frame\" width=\"{width}\" height=\"844\" \
+             style=\"border:0\" srcdoc=\"{page}\"></iframe><script>\n\
+             const frame = document.getElementById('frame');\n\
+             const look = (document, window) => {{ {script} }};\n\
+             frame.onload = () => {{\n\
+               const found = JSON.stringify(look(frame.contentDocument, frame.contentWindow));\n\
+               document.title = Array.from(new TextEncoder().encode(found), b => b.toString(16).padStart(2, '0')).join('');\n\
+             }};</script>"
+        );
+        let file = home.outside().join("around.html");
+        fs::write(&file, around).expect("the page around it");
+        let dom = self.open(home, &file);
+        let (_, title) = dom.split_once("<title>").unwrap_or_else(|| panic!("the script failed: {dom:.2000}"));
+        let hex = title.split('<').next().unwrap_or_default().as_bytes();
+        let digit = |byte: &u8| char::from(*byte).to_digit(16).expect("a digit") as u8;
+        let found: Vec<u8> =
+            hex.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit_| byte << 4 | digit(digit_))).collect();
+        serde_json::from_slice(&found).expect("JSON")
+    }
+}
