@@ -28,7 +28,7 @@ use super::window::Budget;
 use super::{Facts, links, load, notice, save};
 use crate::clock::Ticks;
 use crate::failure::{Failure, Result};
-use crate::store::journal::{self, Behind, ChangeRecord, Head, NewEvent, NewHead, Renewal, TurnMark};
+use crate::store::journal::{self, Behind, ChangeRecord, Head, NewEvent, NewHead, Reference, Renewal, TurnMark};
 
 /// A request on its way to an actor.
 #[derive(Debug)]
@@ -224,10 +224,10 @@ impl Actor {
                 };
                 self.work.push(ended.boxed());
             }
-            Effect::Replace { old, new, session, totals, working_set } => {
-                let context = new.context;
-                let head = to_head(&new);
-                let replaced = store.journal.replace(old, context, head, session, totals, Some(json_of(&working_set)));
+            Effect::Replace { old, new, session, totals, working_set, restoration } => {
+                let (context, head, working_set) = (new.context, to_head(&new), json_of(&working_set));
+                let reference = Reference { old, context, head, session, totals, working_set, restoration };
+                let replaced = store.journal.replace(reference);
                 let registry = self.registry.clone();
                 let replaced = async move {
                     let result = replaced.await;
@@ -262,7 +262,8 @@ impl Actor {
             }
             Effect::Materialise { session, context } => {
                 let behind = behind(&context);
-                let done = store.journal.materialise(context.no, context.messages, session, behind);
+                let messages = Arc::unwrap_or_clone(context.messages);
+                let done = store.journal.materialise(context.no, messages, session, behind);
                 self.work.push(done.map(Event::Materialised).boxed());
             }
             Effect::Change(change) => {

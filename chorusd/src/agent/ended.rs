@@ -31,8 +31,10 @@ impl State {
         match then {
             Then::Answer => effects.push(Effect::Reply(request, Ok(Reply::Saved { session, cleared: false, pending }))),
             Then::Compact => {
-                let context = self.context.as_ref().map_or(ContextNo(0), |context| context.no);
-                effects.push(Effect::Reply(request, Ok(Reply::SavedToCompact { context, session, pending })));
+                let context = self.context.as_ref();
+                let view = context.map_or(0, Context::view);
+                let context = context.map_or(ContextNo(0), |context| context.no);
+                effects.push(Effect::Reply(request, Ok(Reply::SavedToCompact { context, view, session, pending })));
             }
             Then::Clear => self.end(request, Reply::Saved { session, cleared: true, pending }, None, effects),
             Then::ClearWith { discarded } => {

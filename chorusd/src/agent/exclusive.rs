@@ -1,5 +1,7 @@
 //! What saves, clears or replaces the context: one at a time, and no append beside it. Part of the state machine.
 
+use std::sync::Arc;
+
 use chorus_proto::methods::context::ClearResult;
 use chorus_proto::{Session, Trigger};
 use uuid::Uuid;
@@ -32,7 +34,8 @@ impl State {
         let unsaved = self.context.as_ref().is_some_and(Context::is_unsaved);
         let opened = self.context.as_ref().is_some_and(Context::is_only_opened);
         match verb {
-            Verb::Append { .. } | Verb::Send(_) | Verb::Cancel(_) | Verb::Wake | Verb::Show { .. } | Verb::Rest => {}
+            Verb::Append { .. } | Verb::Send(_) | Verb::Cancel(_) => {}
+            Verb::Wake | Verb::Show { .. } | Verb::Window | Verb::Rest => {}
             Verb::IsFree => effects.push(Effect::Reply(id, Ok(Reply::Done))),
             Verb::Save { .. } if discarded == 0 => {
                 effects.push(Effect::Reply(id, Err(nothing_there(&asked.facts.name))));
@@ -167,7 +170,7 @@ impl State {
         saved_first: Option<Box<Session>>,
         effects: &mut Vec<Effect>,
     ) {
-        let Restore { session, session_id, messages, mut working_set, .. } = *restore;
+        let Restore { session, session_id, messages, mut working_set, restoration, .. } = *restore;
         let (totals, held_pins) = (Totals::of(&messages), working_set.pinned_facts.clone());
         // Pins without a conversation are in no session yet: they come along.
         if let Some(context) = self.context.as_ref().filter(|context| context.totals.messages == 0) {
@@ -179,19 +182,22 @@ impl State {
             session,
             totals,
             working_set: Box::new(working_set.clone()),
+            restoration,
         });
         let context = Context {
-            messages,
+            messages: Arc::new(messages),
             totals,
             saved: totals.messages,
             saved_session: Some(session),
             held_pins,
             base_session: Some(session),
             working_set,
+            restoration,
             ..begun(&begin)
         };
-        // Record 0 is the reference to the session, record 1 the working set.
-        let by = By { restored: Some((session, session_id)), next_record: 2, receipt: None };
+        // Record 0 is the reference to the session, record 1 the working set; what resuming cost follows where it did.
+        let next_record = if restoration.is_zero() { 2 } else { 3 };
+        let by = By { restored: Some((session, session_id)), next_record, receipt: None };
         self.busy = Some(Busy::Replacing { request, context: Box::new(context), by, saved_first });
     }
 }

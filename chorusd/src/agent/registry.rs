@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use chorus_proto::{ContextInfo, EventType};
+use chorus_proto::{ContextInfo, EventType, TokenPair};
 use serde_json::Value;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
@@ -317,6 +317,8 @@ fn info(head: &Head) -> ContextInfo {
         idle_deadline_at: head.idle_deadline_at,
         parent_id: head.parent,
         unsaved: head.totals.messages.saturating_sub(head.saved_messages),
+        // What is read with the messages; a list does without.
+        restoration_tokens: TokenPair::default(),
         meter: None,
     }
 }

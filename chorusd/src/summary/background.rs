@@ -81,9 +81,10 @@ pub fn acknowledged(answer: &str) -> Option<String> {
     answer.chars().any(char::is_alphanumeric).then(|| cut(answer, ACKNOWLEDGED))
 }
 
-fn lists(found: &WorkingSet) -> [(&'static str, &[Item]); 5] {
+fn lists(found: &WorkingSet) -> [(&'static str, &[Item]); 6] {
     [
         ("Topics", &found.topics),
+        ("Facts", &found.facts),
         ("Decisions", &found.decisions),
         ("Open tasks", &found.open_tasks),
         ("Contradictions", &found.conflicts),

@@ -280,6 +280,7 @@ fn restore(discard: bool) -> Verb {
         session_id: "old".into(),
         messages,
         working_set,
+        restoration: TokenPair { input: 120, output: 15 },
         discard,
     }))
 }

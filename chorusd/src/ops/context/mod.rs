@@ -12,6 +12,7 @@ pub mod rewind;
 pub mod save;
 pub mod show;
 pub mod unpin;
+mod window;
 
 use crate::failure::Failure;
 

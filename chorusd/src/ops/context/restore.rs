@@ -49,6 +49,7 @@ pub async fn restore(ops: &Ops, params: RestoreParams) -> Result<RestoreResult> 
         session_id: row.header.session_id.clone(),
         messages,
         working_set: file.header.working_set,
+        restoration: row.header.restoration_tokens,
         discard: params.discard,
     }));
     let Reply::Restored { messages, saved_first } = ops.registry.ask(agent.facts.id, verb).await?.reply else {

@@ -20,6 +20,7 @@ pub enum CallKind {
     Turn,
     Summary,
     Acknowledgement,
+    Compaction,
 }
 
 impl CallKind {
@@ -30,6 +31,7 @@ impl CallKind {
             Self::Turn => "turn",
             Self::Summary => "summary",
             Self::Acknowledgement => "acknowledgement",
+            Self::Compaction => "compaction",
         }
     }
 }

@@ -6,11 +6,26 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use chorus_proto::TokenPair;
 use rusqlite::Connection;
+use uuid::Uuid;
 
 use super::chain::{self, Chain};
 use super::{Journal, NewEvent, NewHead, Record, events, head, unreadable};
 use crate::failure::Result;
 use crate::message::{ContextNo, Stored, Totals};
+
+/// A context that begins with the messages of a session, to which it refers.
+#[derive(Debug)]
+pub struct Reference {
+    /// The context that ends with it.
+    pub old: Option<ContextNo>,
+    pub context: ContextNo,
+    pub head: NewHead,
+    pub session: Uuid,
+    pub totals: Totals,
+    pub working_set: Bytes,
+    /// What resuming had cost.
+    pub restoration: TokenPair,
+}
 
 /// A context that begins without the messages of the session that it goes on from.
 #[derive(Debug)]

@@ -17,9 +17,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use bytes::Bytes;
 use chorus_proto::methods::context::AppendResult;
-use chorus_proto::{Event, EventType};
+use chorus_proto::{Event, EventType, TokenPair};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::json;
@@ -30,7 +29,7 @@ pub use chain::Entry;
 pub use change::{Change, ChangeRecord};
 pub use events::NewEvent;
 pub use head::{Head, NewHead, from_nanos, to_nanos};
-pub use links::{Behind, Renewal};
+pub use links::{Behind, Reference, Renewal};
 pub use record::{Record, unreadable};
 pub use turn::{KnownTurn, TurnMark};
 
@@ -236,25 +235,20 @@ impl Journal {
         self.writer.submit_checked(move |conn| chain::end(conn, context), |()| ())
     }
 
-    /// Ends `old` and begins a context that holds the first `messages` messages of `session`, as a reference.
-    pub fn replace(
-        &self,
-        old: Option<ContextNo>,
-        context: ContextNo,
-        head: NewHead,
-        session: Uuid,
-        totals: Totals,
-        working_set: Option<Bytes>,
-    ) -> impl Future<Output = Result<()>> + Send + use<> {
+    /// Ends a context, where there is one, and begins another that holds the first messages of a session, as a reference.
+    pub fn replace(&self, reference: Reference) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
+            let Reference { old, context, head, session, totals, working_set, restoration } = reference;
             if let Some(old) = old {
                 chain::end(conn, old)?;
             }
             head.insert(conn, context)?;
             let mut chain = Chain::empty();
             chain.add(conn, 0, &Record::Session { id: *session.as_bytes(), messages: totals.messages })?;
-            if let Some(json) = &working_set {
-                chain.add(conn, 1, &Record::WorkingSet { json })?;
+            chain.add(conn, 1, &Record::WorkingSet { json: &working_set })?;
+            if !restoration.is_zero() {
+                let TokenPair { input, output } = restoration;
+                chain.add(conn, 2, &Record::Restoration { input, output })?;
             }
             head::add(conn, context, totals, head.started_at, head.idle_deadline_at, chain.newest())?;
             conn.prepare_cached(
