@@ -9,10 +9,12 @@ mod errors;
 mod idle;
 mod images;
 mod keys;
+mod notes;
 mod queue;
 mod stop;
 mod talk;
 mod tools;
+mod window;
 
 use std::thread::JoinHandle;
 
