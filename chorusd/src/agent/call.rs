@@ -95,7 +95,9 @@ async fn compacted(
     voices: &Voices,
     cancel: CancellationToken,
 ) -> Result<Compaction, Failure> {
-    voices.say(&Said::Note("the conversation is longer than its window; what is to be kept of it is written down".into()));
+    voices.say(&Said::Note(
+        "the conversation is longer than its window; what is to be kept of it is written down".into(),
+    ));
     let of = (Some(call.context), Some(call.turn));
     let (facts, record, known) = (&call.facts, &call.messages[..], &call.working_set);
     let extraction = Extraction { registry, facts, of, record, leaving: plan.from..plan.upto, known };

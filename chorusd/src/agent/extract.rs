@@ -21,8 +21,11 @@ use crate::usage::{CallKind, Caller};
 const SYSTEM: &str = "You take short, factual notes of conversations that others had.";
 
 /// The form of its answer.
-const NOTES: Shape =
-    Shape { name: "write_down", description: "Writes down what must not be forgotten of the transcript.", schema: form };
+const NOTES: Shape = Shape {
+    name: "write_down",
+    description: "Writes down what must not be forgotten of the transcript.",
+    schema: form,
+};
 
 /// How long somebody waits for all of it.
 const PATIENCE: Duration = Duration::from_secs(120);

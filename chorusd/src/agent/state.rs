@@ -251,7 +251,9 @@ impl State {
                 effects.push(Effect::Append(Box::new(append)));
             }
             // Nobody sees the calls that are just being closed.
-            Verb::Show { .. } | Verb::Window if self.pending.iter().any(|pending| matches!(pending.owner, Owner::LeftOpen)) => {
+            Verb::Show { .. } | Verb::Window
+                if self.pending.iter().any(|pending| matches!(pending.owner, Owner::LeftOpen)) =>
+            {
                 self.parked.push_back((asked, verb));
             }
             Verb::Window => {

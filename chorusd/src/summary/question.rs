@@ -28,7 +28,8 @@ const SHARE: usize = 8;
 #[must_use]
 pub fn question(total: usize, message: impl Fn(usize) -> Option<Message>, room: usize) -> Option<String> {
     let numbers: Vec<usize> = Digest::indices(total).collect();
-    let piece = |number: &usize| message(*number).map(|message| quoted(&message, None, room / SHARE)).unwrap_or_default();
+    let piece =
+        |number: &usize| message(*number).map(|message| quoted(&message, None, room / SHARE)).unwrap_or_default();
     let (mut used, mut head) = (0, 0);
     let (mut first, mut last) = (String::new(), Vec::new());
     // The beginning says what it was about; the end, what came of it.

@@ -72,7 +72,9 @@ fn assert_planted(messages: &[&Message], range: std::ops::Range<usize>) {
     for (message, number) in messages.iter().zip(range) {
         let planted = planted::message(number);
         assert_eq!((message.role, &message.content), (planted.role, &planted.content), "message {number}");
-        let calls = |calls: &[chorus_proto::ToolCall]| calls.iter().map(|call| call.params.get().to_owned()).collect::<Vec<_>>();
+        let calls = |calls: &[chorus_proto::ToolCall]| {
+            calls.iter().map(|call| call.params.get().to_owned()).collect::<Vec<_>>()
+        };
         assert_eq!(calls(&message.tool_calls), calls(&planted.tool_calls), "message {number}");
     }
 }

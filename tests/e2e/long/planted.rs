@@ -56,11 +56,12 @@ pub fn message(number: usize) -> NewMessage {
         2 => NewMessage {
             tool_call_id: Some(id),
             name: Some("view".into()),
-            ..NewMessage::text(Role::ToolResult, format!("{fact} {}", "let x = 1; ".repeat(6)))
+            ..NewMessage::text(Role::ToolResult, format!("{fact} {}", "let x = 1; ".repeat(16)))
         },
-        _ if turn.is_multiple_of(50) => {
-            NewMessage::text(Role::Assistant, format!("We decided on plan {turn}. The test of step {turn} is still to do."))
-        }
+        _ if turn.is_multiple_of(50) => NewMessage::text(
+            Role::Assistant,
+            format!("We decided on plan {turn}. The test of step {turn} is still to do."),
+        ),
         _ => NewMessage::text(Role::Assistant, format!("Step {turn} is done; the next one may begin.")),
     }
 }

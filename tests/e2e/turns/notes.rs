@@ -126,7 +126,8 @@ fn the_form_is_forced_and_what_comes_of_it_names_its_messages_for_either_wire() 
 fn a_server_that_knows_no_forms_is_asked_in_plain_text() {
     let rig = Rig::on(MODELS[1]);
     long(&rig);
-    let refusal = r#"{"error":{"message":"This response_format type is unavailable now","type":"invalid_request_error"}}"#;
+    let refusal =
+        r#"{"error":{"message":"This response_format type is unavailable now","type":"invalid_request_error"}}"#;
     rig.server.form(move |_| Answer::error(400, refusal));
     // The numbers: two items are known, so the first message is the second of all.
     let notes = json!({"background": "Ports.", "facts": [{"text": "Service 000 listens on 8000", "source": 2}]});

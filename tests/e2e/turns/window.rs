@@ -153,7 +153,9 @@ fn it_is_shown_without_a_context_and_without_a_model_and_goes_with_no_page() {
     assert_eq!(kind_of(client.call::<Show>(&params)), ErrorKind::InvalidParams);
     fill(&rig);
     let text = chorusctl(&rig.home, ["context", "show", "--window"]).ok();
-    for part in ["next request to anthropic/claude-test", "You are kind.", "The sheep are", "quoted", "view (", "together"] {
+    for part in
+        ["next request to anthropic/claude-test", "You are kind.", "The sheep are", "quoted", "view (", "together"]
+    {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert_eq!(chorusctl(&rig.home, ["context", "show", "--window", "--last", "1"]).status, 2);

@@ -91,7 +91,11 @@ fn of_any_history_pins_and_open_tasks_stay_and_the_window_is_legal() {
             assert_eq!(plan.by_rules(&record, &set, None), plan.by_rules(&record, &set, None), "the same every time");
             (from, _) = (plan.upto, done.derived.put_into(&mut set));
             // What was derived has its share; what people put there has what it needs.
-            let by_hand = WorkingSet { pinned_facts: set.pinned_facts.clone(), background: set.background.clone(), ..WorkingSet::default() };
+            let by_hand = WorkingSet {
+                pinned_facts: set.pinned_facts.clone(),
+                background: set.background.clone(),
+                ..WorkingSet::default()
+            };
             let derived = block::tokens(&set).saturating_sub(block::tokens(&by_hand));
             assert!(derived <= limit / 4 + 120, "round {round}: {derived} of {limit}: {set:?}");
         }

@@ -33,7 +33,8 @@ fn anthropic(messages: &[Value]) -> Result<(), String> {
         let Some(blocks) = message["content"].as_array().filter(|blocks| !blocks.is_empty()) else {
             return wrong("no content");
         };
-        let is_empty = |block: &Value| block["type"] == "text" && block["text"].as_str().is_none_or(|t| t.trim().is_empty());
+        let is_empty =
+            |block: &Value| block["type"] == "text" && block["text"].as_str().is_none_or(|t| t.trim().is_empty());
         if blocks.iter().any(is_empty) {
             return wrong("text content blocks must be non-empty");
         }

@@ -1,7 +1,7 @@
 //! `chorusctl context history`.
 
-use chorus_proto::methods::context::{History, HistoryParams, HistoryResult};
 use chorus_proto::TokenPair;
+use chorus_proto::methods::context::{History, HistoryParams, HistoryResult};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

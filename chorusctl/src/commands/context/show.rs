@@ -39,7 +39,8 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         return reply::whole::<Show, _>(app, "messages", &first, |offset| following(offset, None));
     }
     let limit = args.last.is_none().then_some(PAGE);
-    let mut page = app.call::<Show>(&ShowParams { agent: agent.clone(), last: args.last, limit, ..ShowParams::default() })?;
+    let mut page =
+        app.call::<Show>(&ShowParams { agent: agent.clone(), last: args.last, limit, ..ShowParams::default() })?;
     let Some(context) = page.context.filter(|context| context.messages > 0) else {
         list(&mut app.out, &page.working_set.pinned_facts)?;
         app.notes.line(&format!("the context of {} is empty", page.agent_name));

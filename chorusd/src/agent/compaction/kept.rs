@@ -38,7 +38,8 @@ impl Plan {
             after.summary = in_own_words(&record[..self.upto]);
         }
         fit(&mut after, self.room);
-        if after.pinned_facts != set.pinned_facts || !set.open_tasks.iter().all(|task| after.open_tasks.contains(task)) {
+        if after.pinned_facts != set.pinned_facts || !set.open_tasks.iter().all(|task| after.open_tasks.contains(task))
+        {
             return Err("leaves no room for what is open");
         }
         let receipt = Receipt { source: Some(ItemSource::Model), offered, ..self.receipt(record, &after) };

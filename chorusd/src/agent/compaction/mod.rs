@@ -68,8 +68,9 @@ impl Derived {
     /// That of a working set.
     #[must_use]
     pub fn of(set: &WorkingSet) -> Self {
-        let WorkingSet { summary, topics, facts, decisions, open_tasks, files_touched, conflicts, token_budget, .. } =
-            set.clone();
+        let WorkingSet {
+            summary, topics, facts, decisions, open_tasks, files_touched, conflicts, token_budget, ..
+        } = set.clone();
         Self { summary, topics, facts, decisions, open_tasks, files_touched, conflicts, token_budget }
     }
 

@@ -4,13 +4,7 @@ use super::*;
 use crate::summary::Found;
 
 /// As rules do it.
-fn compaction(
-    record: &[Stored],
-    of: (usize, usize),
-    set: &WorkingSet,
-    limit: u64,
-    wish: Wish,
-) -> Option<Compaction> {
+fn compaction(record: &[Stored], of: (usize, usize), set: &WorkingSet, limit: u64, wish: Wish) -> Option<Compaction> {
     plan(record, of, set, limit, wish).map(|plan| plan.by_rules(record, set, None))
 }
 

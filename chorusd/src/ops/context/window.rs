@@ -45,7 +45,12 @@ pub async fn window(ops: &Ops, agent: &Entry) -> Result<Window> {
     blocking(move || {
         let messages = call.facts.window.messages;
         let (prompt, compacts) = prepared(call, &remembered, takes);
-        Ok(account(prompt, compacts, model, WindowBudget { takes, window_messages: messages as u64, ..Default::default() }))
+        Ok(account(
+            prompt,
+            compacts,
+            model,
+            WindowBudget { takes, window_messages: messages as u64, ..Default::default() },
+        ))
     })
     .await
 }

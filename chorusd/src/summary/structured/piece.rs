@@ -84,13 +84,7 @@ pub fn piece(
 
 impl Piece {
     /// Adds a message, unless it has no room; whether it fitted.
-    fn said(
-        &mut self,
-        message: &impl Fn(usize) -> Option<Message>,
-        number: usize,
-        room: usize,
-        end: usize,
-    ) -> bool {
+    fn said(&mut self, message: &impl Fn(usize) -> Option<Message>, number: usize, room: usize, end: usize) -> bool {
         let Some(message) = message(number) else { return true };
         let text = quoted(&message, Some(self.sources.len() + 1), room / MESSAGE);
         if self.text.len() + text.len() > end {
@@ -112,9 +106,8 @@ impl Piece {
             ("pending", &set.open_tasks),
             ("conflict", &set.conflicts),
         ];
-        let mut lines = String::new();
+        let (mut lines, mut left) = (String::new(), room);
         for (what, items) in lists {
-            let mut left = room / lists.len();
             let fits = |item: &&Item| {
                 let fits = left.checked_sub(item.text.len() + what.len() + 12);
                 left = fits.unwrap_or(0);
