@@ -4,6 +4,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::session::TokenPair;
+
 /// Whether an agent exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -36,6 +38,9 @@ pub struct ContextInfo {
     pub parent_id: Option<Uuid>,
     /// Messages that no session holds yet.
     pub unsaved: u64,
+    /// What resuming cost, apart from the conversation; absent where it cost nothing.
+    #[serde(default, skip_serializing_if = "TokenPair::is_zero")]
+    pub restoration_tokens: TokenPair,
     /// Where the agent has a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meter: Option<Meter>,

@@ -19,6 +19,7 @@ pub mod paths;
 pub mod rpc;
 pub mod session;
 pub mod visible;
+pub mod window;
 pub mod working_set;
 
 pub use agent::{Agent, AgentState, AgentStatus, ContextInfo, Meter, SessionRef, TodayUsage};
@@ -28,6 +29,7 @@ pub use event::{Event, EventType};
 pub use message::{Attachment, Author, Message, NewMessage, Role, Source, SourceKind, ToolCall, Usage};
 pub use methods::Method;
 pub use session::{Session, SessionHeader, SummarySource, TokenPair, Trigger};
+pub use window::{Mend, MendKind, PieceKind, Window, WindowBudget, WindowMessage, WindowPiece, WindowTool};
 pub use working_set::{Item, ItemSource, Receipt, TokenBudget, WorkingSet};
 
 /// Number of the protocol this crate speaks. It is not the release number: it changes only when an older client

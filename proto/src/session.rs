@@ -79,6 +79,14 @@ pub struct TokenPair {
     pub output: u64,
 }
 
+impl TokenPair {
+    /// Whether nothing was counted.
+    #[must_use]
+    pub fn is_zero(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// Everything a session file says before its messages, in the order of the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -41,6 +41,9 @@ pub struct WorkingSet {
     pub summary: Option<String>,
     pub topics: Vec<Item>,
     pub pinned_facts: Vec<Item>,
+    /// Facts that compactions found. They are shown, and never pinned by themselves.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<Item>,
     pub decisions: Vec<Item>,
     pub open_tasks: Vec<Item>,
     pub files_touched: Vec<Item>,
@@ -64,4 +67,13 @@ pub struct Receipt {
     pub to: Option<String>,
     /// The pinned facts that stayed: all there are.
     pub pins: Vec<String>,
+    /// Who chose what is kept of the messages that left: `model` or `rule`; null in receipts of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<ItemSource>,
+    /// Why it was not the model, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<String>,
+    /// New facts that are worth remembering beyond this conversation. Nothing remembers them by itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offered: Vec<String>,
 }

@@ -23,6 +23,7 @@ mod history;
 mod import;
 mod ledger;
 mod lifecycle;
+mod long;
 mod memory;
 mod models;
 mod moving;

@@ -1,6 +1,6 @@
 //! Sessions and agents in a line or two; several verbs tell of them in the same words.
 
-use chorus_proto::{AgentState, ContextInfo, Meter, Session};
+use chorus_proto::{AgentState, ContextInfo, Meter, Session, TokenPair};
 
 use crate::error::Failure;
 use crate::ui::words::{count, count_tokens, tokens};
@@ -103,10 +103,19 @@ pub fn context(context: &ContextInfo) -> String {
         0 => {}
         unsaved => told.push_str(&format!(", {unsaved} unsaved")),
     }
+    if !context.restoration_tokens.is_zero() {
+        told.push_str(&format!(", {}", restoration(context.restoration_tokens)));
+    }
     if let Some(meter) = &context.meter {
         told.push_str(&format!(", next request {}", self::meter(meter)));
     }
     told
+}
+
+/// `resuming cost 135 tokens`.
+#[must_use]
+pub fn restoration(cost: TokenPair) -> String {
+    format!("resuming cost {}", count_tokens(cost.input.saturating_add(cost.output)))
 }
 
 /// `~12k/200k`: tokens that the next request would have, of those that the model takes.

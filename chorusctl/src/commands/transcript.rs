@@ -97,7 +97,11 @@ impl Transcript {
     }
 }
 
-fn body(out: &mut Out, content: &str, mark: &str, most: Option<usize>) -> Result<(), Failure> {
+/// Writes a text, indented; on a terminal not more than `most` lines, where that is said.
+///
+/// # Errors
+/// [`Failure`] when standard output does not take it.
+pub fn body(out: &mut Out, content: &str, mark: &str, most: Option<usize>) -> Result<(), Failure> {
     let content = safe::clean(content.trim_end());
     if content.is_empty() {
         return Ok(());

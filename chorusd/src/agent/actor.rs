@@ -232,9 +232,9 @@ impl Actor {
                 };
                 self.work.push(ended.boxed());
             }
-            Effect::Replace { old, new, session, totals, added, working_set } => {
+            Effect::Replace { old, new, session, totals, added, working_set, restoration } => {
                 let (context, head, working_set) = (new.context, to_head(&new), json_of(&working_set));
-                let reference = Reference { session, totals, working_set, added };
+                let reference = Reference { session, totals, working_set, restoration, added };
                 let replaced = store.journal.replace(old, context, head, reference);
                 let registry = self.registry.clone();
                 let replaced = async move {
@@ -270,7 +270,8 @@ impl Actor {
             }
             Effect::Materialise { session, context } => {
                 let behind = behind(&context);
-                let done = store.journal.materialise(context.no, context.messages, session, behind);
+                let messages = Arc::unwrap_or_clone(context.messages);
+                let done = store.journal.materialise(context.no, messages, session, behind);
                 self.work.push(done.map(Event::Materialised).boxed());
             }
             Effect::Change(change) => {

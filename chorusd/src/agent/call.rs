@@ -9,11 +9,12 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::compaction::{Compaction, compaction};
+use super::compaction::{Compaction, Plan};
 use super::effect::CallModel;
+use super::extract::{Extracted, Extraction};
 use super::memories;
-use super::meter;
-use super::prompt::{Prompt, estimated, fits, prompt};
+use super::prepare::{Prepared, prepare};
+use super::prompt::estimated;
 use super::redacted::{Hearing, redacted};
 use super::registry::Registry;
 use super::turn::{Answer, Moment, Stopped};
@@ -23,7 +24,6 @@ use crate::failure::Failure;
 use crate::llm::{CallError, Class, Output, Reply, Stop};
 use crate::message::Stored;
 use crate::store::journal::NewEvent;
-use crate::tools;
 use crate::usage::{CallKind, Caller};
 
 /// What a call came to.
@@ -56,17 +56,22 @@ async fn ask(
     registry.usage.may_call(&call.facts).await.map_err(stopped)?;
     let ratio = registry.usage.ratio(&target.to_string()).await.map_err(stopped)?;
     let takes = registry.models.window_of(&target).map(|takes| estimated(takes, ratio));
-    let (turn, facts, context) = (call.turn, call.facts.clone(), call.context);
-    let step = call.step;
+    let (turn, step, facts, context) = (call.turn, call.step, call.facts.clone(), call.context);
     let remembered =
         memories::shown(&registry.store.catalog, vec![memories::whose(&facts)]).await.map_err(stopped)?.pop().flatten();
+    let asked = Arc::new(call);
+    let call = asked.clone();
     let built = tokio::task::spawn_blocking(move || prepare(&call, remembered, takes)).await;
-    let (prompt, left_out) = match built.map_err(|e| stopped(Failure::internal(e.to_string())))? {
-        Prepared::Prompt(prompt, before) => (*prompt, before),
-        Prepared::Compacts(compaction) => return Ok(Ended::Compacts(compaction)),
+    let prompt = match built.map_err(|e| stopped(Failure::internal(e.to_string())))? {
+        Prepared::Prompt(prompt) => prompt,
+        Prepared::Compacts(plan) => {
+            let compaction = compacted(registry, asked, plan, &voices, cancel).await.map_err(stopped)?;
+            return Ok(Ended::Compacts(Box::new(compaction)));
+        }
     };
-    let left_out = left_out + prompt.left_out;
-    tracing::debug!(agent = %name, %turn, step, left_out, model = %target, "asking the model");
+    // The conversation may grow while the model speaks: nobody else holds it then.
+    drop(asked);
+    tracing::debug!(agent = %name, %turn, step, left_out = prompt.left_out, model = %target, "asking the model");
     let (at, estimated) = (registry.clock.now(), estimate::request(&prompt.request));
     let redactor = facts.redact.then(|| registry.models.redactor());
     let hearing = Hearing::new(redactor, |piece| tell(registry, &name, turn, &voices, piece));
@@ -83,26 +88,30 @@ async fn ask(
     })))
 }
 
-enum Prepared {
-    /// With how many messages stand before those that it was made of.
-    Prompt(Box<Prompt>, usize),
-    Compacts(Box<Compaction>),
-}
-
-fn prepare(call: &CallModel, remembered: Option<String>, takes: Option<u64>) -> Prepared {
-    let (record, set) = (&call.messages[..], &call.working_set);
-    let fixed = meter::fixed(&call.facts, remembered.as_deref());
-    let limit = fits(&call.facts, takes, fixed + tools::tokens(call.facts.rules()));
-    if let Some(compaction) = compaction(record, (call.view, call.opened), set, limit, call.wish) {
-        return Prepared::Compacts(Box::new(compaction));
-    }
-    let view = call.view.min(record.len());
-    let mut asked = prompt(&call.facts, remembered, &record[view..], set, takes, call.tight);
-    if let Some(word) = call.last_word {
-        asked.request.no_calls = true;
-        asked.request.system.push(word.to_model().to_owned());
-    }
-    Prepared::Prompt(Box::new(asked), view)
+/// What is kept of the messages that leave: what the model writes down of them, or where it cannot be asked, what rules find.
+async fn compacted(
+    registry: &Registry,
+    call: Arc<CallModel>,
+    plan: Plan,
+    voices: &Voices,
+    cancel: CancellationToken,
+) -> Result<Compaction, Failure> {
+    voices.say(&Said::Note(
+        "the conversation is longer than its window; what is to be kept of it is written down".into(),
+    ));
+    let of = (Some(call.context), Some(call.turn));
+    let (facts, record, known) = (&call.facts, &call.messages[..], &call.working_set);
+    let extraction = Extraction { registry, facts, of, record, leaving: plan.from..plan.upto, known };
+    let fallback = match extraction.run(cancel).await {
+        Extracted::NotAsked => None,
+        Extracted::InVain(why) => Some(why),
+        Extracted::Found(found) => match plan.by_model(record, known, *found) {
+            Ok(compaction) => return Ok(compaction),
+            Err(why) => Some(format!("the model's answer {why}")),
+        },
+    };
+    let by_rules = tokio::task::spawn_blocking(move || plan.by_rules(&call.messages, &call.working_set, fallback));
+    by_rules.await.map_err(|e| Failure::internal(e.to_string()))
 }
 
 /// When an event comes in.

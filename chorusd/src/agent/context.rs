@@ -1,5 +1,7 @@
 //! The live conversation of an agent.
 
+use std::sync::Arc;
+
 use chorus_proto::{ContextInfo, Item, ItemSource, Receipt, Role, TokenPair, WorkingSet};
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -27,7 +29,8 @@ pub struct Context {
     pub deadline: Option<Deadline>,
     /// The session it was restored out of.
     pub parent: Option<Uuid>,
-    pub messages: Vec<Stored>,
+    /// Shared with whoever reads it beside: a copy of the context costs no copy of the conversation.
+    pub messages: Arc<Vec<Stored>>,
     pub totals: Totals,
     /// The first messages, as many as `saved_session` holds.
     pub saved: u64,
@@ -106,7 +109,7 @@ impl Context {
     /// Takes messages that are durable.
     pub fn push(&mut self, messages: Vec<Stored>, at: Timestamp, deadline: Option<Deadline>) {
         self.totals.join(Totals::of(&messages));
-        self.messages.extend(messages);
+        Arc::make_mut(&mut self.messages).extend(messages);
         self.last_activity_at = at;
         self.deadline = deadline;
         // There is no way back over what was said since.
@@ -133,7 +136,8 @@ impl Context {
 
     /// Keeps only the first `keep` messages; [`Context::unrewind`] brings the others back.
     pub fn rewind(&mut self, keep: usize) {
-        let messages = self.messages.split_off(keep.min(self.messages.len()));
+        let keep = keep.min(self.messages.len());
+        let messages = Arc::make_mut(&mut self.messages).split_off(keep);
         self.totals = Totals::of(&self.messages);
         // A window that would begin behind its end shows again what there is.
         let mut compactions = Vec::new();
@@ -149,7 +153,7 @@ impl Context {
     /// Takes the last rewind back; false where there is none.
     pub fn unrewind(&mut self) -> bool {
         let Some(rewound) = self.rewound.pop() else { return false };
-        self.messages.extend(rewound.messages);
+        Arc::make_mut(&mut self.messages).extend(rewound.messages);
         self.totals = Totals::of(&self.messages);
         self.saved = rewound.saved;
         for compaction in rewound.compactions.into_iter().rev() {
@@ -197,6 +201,7 @@ impl Context {
             idle_deadline_at: self.deadline.map(|deadline| deadline.at),
             parent_id: self.parent,
             unsaved: self.unsaved(),
+            restoration_tokens: self.restoration,
             meter: None,
         }
     }

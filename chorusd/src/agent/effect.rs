@@ -37,6 +37,7 @@ pub enum Effect {
         /// Messages of its own behind that.
         added: Vec<Stored>,
         working_set: Box<WorkingSet>,
+        restoration: TokenPair,
     },
     /// End the old context and begin one that has messages of its own, in one step.
     Renew {
@@ -113,7 +114,7 @@ pub struct CallModel {
     pub facts: Arc<Facts>,
     pub context: ContextNo,
     /// The whole conversation; what is shown of it is cut out of this.
-    pub messages: Vec<Stored>,
+    pub messages: Arc<Vec<Stored>>,
     pub working_set: WorkingSet,
     /// The messages before this one have left the window.
     pub view: usize,
@@ -227,7 +228,7 @@ pub struct Draft {
     pub now: Timestamp,
     pub started_at: Timestamp,
     pub parent: Option<Uuid>,
-    pub messages: Vec<Stored>,
+    pub messages: Arc<Vec<Stored>>,
     pub totals: Totals,
     pub working_set: WorkingSet,
     pub restoration: TokenPair,

@@ -33,8 +33,10 @@ impl State {
                 effects.push(Effect::Reply(request, Ok(Reply::Saved { session, cleared: false, pending, warning })));
             }
             Then::Compact => {
-                let context = self.context.as_ref().map_or(ContextNo(0), |context| context.no);
-                effects.push(Effect::Reply(request, Ok(Reply::SavedToCompact { context, session, pending })));
+                let context = self.context.as_ref();
+                let view = context.map_or(0, Context::view);
+                let context = context.map_or(ContextNo(0), |context| context.no);
+                effects.push(Effect::Reply(request, Ok(Reply::SavedToCompact { context, view, session, pending })));
             }
             Then::Clear => self.end(request, Reply::Saved { session, cleared: true, pending, warning }, None, effects),
             Then::ClearWith { discarded } => {

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::Facts;
 use super::compaction::Compaction;
 use super::context::{Pick, Room};
+use super::effect::CallModel;
 use super::turn::{Answer, Moment, Send, Stopped};
 use crate::clock::Ticks;
 use crate::failure::{Failure, Result};
@@ -38,6 +39,8 @@ pub enum Verb {
         pick: Pick,
         room: Room,
     },
+    /// Shows what the next call of the model is made of.
+    Window,
     Save {
         description: Option<String>,
         tags: Vec<String>,
@@ -100,6 +103,8 @@ pub struct Restore {
     /// What comes behind them, and is not in the session.
     pub added: Vec<Stored>,
     pub working_set: WorkingSet,
+    /// What resuming had cost it.
+    pub restoration: TokenPair,
     /// Drop unsaved messages instead of saving them first.
     pub discard: bool,
 }
@@ -239,6 +244,7 @@ pub enum Reply {
         info: Option<ContextInfo>,
         next: Option<u64>,
     },
+    Window(Box<CallModel>),
     Saved {
         session: Box<Session>,
         cleared: bool,
@@ -250,6 +256,8 @@ pub enum Reply {
     /// This context may be compacted: the session holds it.
     SavedToCompact {
         context: ContextNo,
+        /// The messages before this one had left the window.
+        view: usize,
         session: Box<Session>,
         /// A model's summary of it is on its way.
         pending: bool,

@@ -1,5 +1,7 @@
 //! What saves, clears or replaces the context: one at a time, and no append beside it. Part of the state machine.
 
+use std::sync::Arc;
+
 use chorus_proto::methods::context::ClearResult;
 use chorus_proto::{Session, Trigger};
 use uuid::Uuid;
@@ -33,7 +35,7 @@ impl State {
         let opened = self.context.as_ref().is_some_and(Context::is_only_opened);
         match verb {
             Verb::Append { .. } | Verb::Send(_) | Verb::Cancel(_) | Verb::EndTurns => {}
-            Verb::Wake | Verb::Show { .. } | Verb::Rest => {}
+            Verb::Wake | Verb::Show { .. } | Verb::Window | Verb::Rest => {}
             Verb::IsFree => effects.push(Effect::Reply(id, Ok(Reply::Done))),
             Verb::Save { .. } if discarded == 0 => {
                 effects.push(Effect::Reply(id, Err(nothing_there(&asked.facts.name))));
@@ -168,7 +170,7 @@ impl State {
         saved_first: Option<Box<Session>>,
         effects: &mut Vec<Effect>,
     ) {
-        let Restore { session, session_id, mut messages, added, mut working_set, .. } = *restore;
+        let Restore { session, session_id, mut messages, added, mut working_set, restoration, .. } = *restore;
         let (held, held_pins) = (Totals::of(&messages), working_set.pinned_facts.clone());
         // Pins without a conversation are in no session yet: they come along.
         if let Some(context) = self.context.as_ref().filter(|context| context.totals.messages == 0) {
@@ -181,18 +183,21 @@ impl State {
             totals: held,
             added: added.clone(),
             working_set: Box::new(working_set.clone()),
+            restoration,
         });
-        // Record 0 is the reference to the session, record 1 the working set.
-        let next_record = u32::try_from(added.len()).unwrap_or(u32::MAX).saturating_add(2);
+        // Record 0 is the reference to the session, record 1 the working set; what resuming cost follows where it did.
+        let first = if restoration.is_zero() { 2 } else { 3 };
+        let next_record = u32::try_from(added.len()).unwrap_or(u32::MAX).saturating_add(first);
         messages.extend(added);
         let context = Context {
             totals: Totals::of(&messages),
-            messages,
+            messages: Arc::new(messages),
             saved: held.messages,
             saved_session: Some(session),
             held_pins,
             base_session: Some(session),
             working_set,
+            restoration,
             ..begun(&begin)
         };
         let by = By { restored: Some((session, session_id)), next_record, receipt: None };

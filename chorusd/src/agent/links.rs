@@ -1,5 +1,7 @@
 //! Links of a chain, and compactions in place. Part of the state machine.
 
+use std::sync::Arc;
+
 use chorus_proto::methods::send::Said;
 use chorus_proto::{ErrorKind, EventType, Receipt, Session, Trigger};
 use serde_json::{Value, json};
@@ -78,6 +80,7 @@ impl State {
         // The working set, what it cost, and the messages.
         let next_record = u32::try_from(messages.len()).unwrap_or(u32::MAX).saturating_add(2);
         let totals = Totals::of(&messages);
+        let messages = Arc::new(messages);
         let context = Context { messages, totals, held_pins, working_set, restoration: cost, ..begun(&begin) };
         let receipt = compacts.map(|compacts| Box::new(compacts.receipt));
         let by = By { restored: None, next_record, receipt };
@@ -159,11 +162,18 @@ pub(super) fn wish(context: Option<&Context>, wish: Wish) -> Wish {
 
 /// A receipt in a line.
 fn told(receipt: &Receipt) -> String {
-    let Receipt { tokens_before, tokens_after, left, .. } = receipt;
-    format!(
+    let Receipt { tokens_before, tokens_after, left, fallback, offered, .. } = receipt;
+    let mut told = format!(
         "the window was compacted: {left} older messages gave way to the working set (~{tokens_before} tokens before, \
          ~{tokens_after} after); nothing is deleted, `chorusctl context compact --undo` shows them again"
-    )
+    );
+    if let Some(why) = fallback {
+        told.push_str(&format!("; made by rules, not by the model: {why}"));
+    }
+    if !offered.is_empty() {
+        told.push_str(&format!("; worth remembering may be: {} (`chorusctl memory add TEXT`)", offered.join(" · ")));
+    }
+    told
 }
 
 /// What observers hear; `from`: the session that a fresh context goes on from.

@@ -1,6 +1,7 @@
 //! Reading a live context back from the journal.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use chorus_proto::{Item, Role, TokenPair, WorkingSet};
 use jiff::Timestamp;
@@ -52,7 +53,7 @@ fn context(head: &Head) -> Context {
         last_activity_at: head.last_activity_at,
         deadline: None,
         parent: head.parent,
-        messages: Vec::new(),
+        messages: Arc::default(),
         totals: head.totals,
         saved: head.saved_messages,
         saved_session: head.saved_session,
@@ -69,15 +70,16 @@ fn context(head: &Head) -> Context {
 async fn body(store: &Store, home: &Path, head: &Head, mut context: Context) -> Result<(Context, u32)> {
     let records = store.journal.records(head.context).await?;
     let next_record = records.last().map_or(0, |(number, _)| number + 1);
-    context.messages.reserve(usize::try_from(head.totals.messages).unwrap_or(0).min(1 << 20));
+    Arc::make_mut(&mut context.messages).reserve(usize::try_from(head.totals.messages).unwrap_or(0).min(1 << 20));
     for (_, entry) in records {
-        let messages = &mut context.messages;
         match entry {
             Entry::Message(message) => {
-                messages.push(message);
+                Arc::make_mut(&mut context.messages).push(message);
                 context.rewound.clear();
             }
-            Entry::Session { id, messages: count } => messages.extend(of_session(store, home, id, count).await?),
+            Entry::Session { id, messages: count } => {
+                Arc::make_mut(&mut context.messages).extend(of_session(store, home, id, count).await?);
+            }
             Entry::WorkingSet(set) => context.working_set = set,
             Entry::Rewind { keep, saved } => {
                 context.saved = saved;

@@ -16,6 +16,7 @@ pub mod effect;
 mod ended;
 pub mod event;
 mod exclusive;
+pub mod extract;
 pub mod idle;
 #[cfg(test)]
 mod idle_tests;
@@ -26,6 +27,7 @@ pub mod meter;
 mod notes;
 mod notice;
 mod pairs;
+pub mod prepare;
 pub mod prompt;
 mod queue;
 mod redacted;

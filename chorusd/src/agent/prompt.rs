@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use chorus_proto::WorkingSet;
+use chorus_proto::{PieceKind, WorkingSet};
 
 use super::Facts;
+use super::allowance::LastWord;
 use super::notes::{Note, notes};
-use super::window::{Budget, block, window};
+use super::window::{Budget, Mended, block, window};
 use crate::estimate::piece;
 use crate::llm::Request;
 use crate::message::Stored;
@@ -23,12 +24,27 @@ const ANSWER: u64 = 8192;
 /// The same where the model has refused a request as too long: some count the answer that may come.
 const SHORT_ANSWER: u64 = 1024;
 
-/// What is asked, and how long it is.
+/// What is asked, and how long it may be.
 #[derive(Debug)]
 pub struct Prompt {
     pub request: Request,
+    /// What the pieces of the system prompt are.
+    pub pieces: Vec<PieceKind>,
     /// Messages of the record that it leaves out.
     pub left_out: usize,
+    /// Where the messages are not what the record says.
+    pub mended: Vec<Mended>,
+    /// Tokens that messages and working set may have together.
+    pub fits: u64,
+}
+
+impl Prompt {
+    /// Adds what a turn is told that is to come to its end; its tools are not to be called any more.
+    pub fn last_word(&mut self, word: LastWord) {
+        self.request.no_calls = true;
+        self.request.system.push(word.to_model().to_owned());
+        self.pieces.push(PieceKind::LastWord);
+    }
 }
 
 /// Puts it together; `messages` are those that no compaction took out. `remembered`: what the agent remembers, as it is shown. `takes`: the
@@ -42,9 +58,13 @@ pub fn prompt(
     takes: Option<u64>,
     tight: bool,
 ) -> Prompt {
-    let mut system: Vec<String> = facts.system_prompt.clone().into_iter().collect();
-    system.extend(docs(&facts.dir.join("docs")));
-    system.extend(remembered);
+    let of_agent = [
+        (PieceKind::Prompt, facts.system_prompt.clone()),
+        (PieceKind::Docs, docs(&facts.dir.join("docs"))),
+        (PieceKind::Memory, remembered),
+    ];
+    let of_agent = of_agent.into_iter().filter_map(|(kind, text)| Some((kind, text?)));
+    let (mut pieces, mut system): (Vec<_>, Vec<_>) = of_agent.unzip();
     let stable = system.len();
     let tools = tools::specs(facts.rules());
     let fixed = tools::tokens(facts.rules()) + system.iter().map(|text| piece(text.len() as u64)).sum::<u64>();
@@ -52,7 +72,10 @@ pub fn prompt(
     let set = &block::bounded(set, fits);
     // However much is known of it, something of the conversation itself is shown.
     let left = fits.saturating_sub(block::tokens(set)).max(fits / 2);
-    system.extend(block::block(set));
+    if let Some(block) = block::block(set) {
+        pieces.push(PieceKind::WorkingSet);
+        system.push(block);
+    }
     let budget = Budget { messages: facts.window.messages, tokens: if tight { left / 4 } else { left } };
     let shown = window(messages, budget);
     let most = if tight { SHORT_ANSWER } else { ANSWER };
@@ -65,9 +88,10 @@ pub fn prompt(
         goes_on: true,
         tools,
         no_calls: false,
+        shape: None,
         max_tokens: u32::try_from(answer).unwrap_or(u32::MAX),
     };
-    Prompt { request, left_out: shown.left_out }
+    Prompt { request, pieces, left_out: shown.left_out, mended: shown.mended, fits }
 }
 
 /// The tokens that messages and working set may have: as many as are configured, and with the `fixed` rest of the request at most

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use chorus_proto::{ContextInfo, EventType};
+use chorus_proto::{ContextInfo, EventType, TokenPair};
 use futures_util::future::join_all;
 use serde_json::Value;
 use tokio::sync::mpsc::error::TrySendError;
@@ -343,6 +343,8 @@ fn info(head: &Head) -> ContextInfo {
         idle_deadline_at: head.idle_deadline_at,
         parent_id: head.parent,
         unsaved: head.totals.messages.saturating_sub(head.saved_messages),
+        // What is read with the messages; a list does without.
+        restoration_tokens: TokenPair::default(),
         meter: None,
     }
 }

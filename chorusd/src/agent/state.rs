@@ -7,6 +7,7 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 use std::mem;
+use std::sync::Arc;
 
 use chorus_proto::{ErrorKind, EventType, Receipt, Session, TokenPair, WorkingSet};
 use jiff::Timestamp;
@@ -250,8 +251,15 @@ impl State {
                 effects.push(Effect::Append(Box::new(append)));
             }
             // Nobody sees the calls that are just being closed.
-            Verb::Show { .. } if self.pending.iter().any(|pending| matches!(pending.owner, Owner::LeftOpen)) => {
+            Verb::Show { .. } | Verb::Window
+                if self.pending.iter().any(|pending| matches!(pending.owner, Owner::LeftOpen)) =>
+            {
                 self.parked.push_back((asked, verb));
+            }
+            Verb::Window => {
+                let window = || Reply::Window(Box::new(self.next_call(&asked.facts)));
+                let reply = self.broken.clone().map_or_else(|| Ok(window()), Err);
+                effects.push(Effect::Reply(asked.id, reply));
             }
             Verb::Show { pick, room } => effects.push(Effect::Reply(asked.id, self.show(pick, room))),
             Verb::Send(send) => self.send(asked, *send, effects),
@@ -393,7 +401,7 @@ pub(super) fn begun(begin: &Beginning) -> Context {
         last_activity_at: begin.started_at,
         deadline: begin.deadline,
         parent: begin.parent,
-        messages: Vec::new(),
+        messages: Arc::default(),
         totals: Totals::default(),
         saved: 0,
         saved_session: None,

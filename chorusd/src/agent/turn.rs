@@ -296,22 +296,32 @@ impl State {
         turn.step += 1;
         turn.phase = Phase::Calling;
         effects.extend(turn.late.drain(..).map(Effect::Join));
-        let context = self.context.as_ref();
-        effects.push(Effect::CallModel(Box::new(CallModel {
-            turn: turn.id,
-            step: turn.step,
-            facts: turn.facts.clone(),
-            context: context.map_or(ContextNo(0), |context| context.no),
-            messages: context.map(|context| context.messages.clone()).unwrap_or_default(),
-            working_set: context.map(|context| context.working_set.clone()).unwrap_or_default(),
-            view: context.map_or(0, Context::view),
-            opened: turn.opened,
-            wish: links::wish(context, turn.wish),
-            tight: turn.tight,
-            last_word: turn.allowance.last_word(),
-        })));
+        let facts = turn.facts.clone();
+        let call = self.next_call(&facts);
+        effects.push(Effect::CallModel(Box::new(call)));
+        let Some(turn) = &mut self.turn else { return };
         // What comes of a compaction is looked at in this call only; the next may be long for another reason.
         turn.wish = Wish::IfLong;
+    }
+
+    /// What the next call of the model is made of: in the turn that runs, or in one that begins with the next message.
+    #[must_use]
+    pub fn next_call(&self, facts: &Arc<Facts>) -> CallModel {
+        let (context, turn) = (self.context.as_ref(), self.turn.as_ref());
+        let messages = context.map(|context| context.messages.clone()).unwrap_or_default();
+        CallModel {
+            turn: turn.map_or(Uuid::nil(), |turn| turn.id),
+            step: turn.map_or(0, |turn| turn.step),
+            facts: facts.clone(),
+            context: context.map_or(ContextNo(0), |context| context.no),
+            opened: turn.map_or(messages.len(), |turn| turn.opened),
+            messages,
+            working_set: context.map(|context| context.working_set.clone()).unwrap_or_default(),
+            view: context.map_or(0, Context::view),
+            wish: links::wish(context, turn.map_or(Wish::IfLong, |turn| turn.wish)),
+            tight: turn.is_some_and(|turn| turn.tight),
+            last_word: turn.and_then(|turn| turn.allowance.last_word()),
+        }
     }
 
     /// The window was compacted, or could not be; the model is asked.

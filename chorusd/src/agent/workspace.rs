@@ -99,6 +99,8 @@ pub fn scene(registry: &Arc<Registry>, facts: &Arc<Facts>, cancel: CancellationT
         agent_name: facts.name.clone(),
         dir: facts.dir.clone(),
         turn: Uuid::nil(),
+        project: facts.project.clone(),
+        message: None,
         requester: Requester::Nobody,
         profile,
         profile_now: Box::new(move || now.clone()),

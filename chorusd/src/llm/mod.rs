@@ -25,7 +25,7 @@ pub use key::KeyFound;
 pub use models::Models;
 pub use output::Output;
 pub use reply::{Reply, Stop};
-pub use request::{Request, ToolSpec};
+pub use request::{Request, Shape, ToolSpec};
 pub use target::Target;
 
 pub use crate::config::Price;

@@ -165,6 +165,26 @@ impl Models {
         self.call_by(Policy { tries: 1, ..self.policy }, target, request, &|_| (), cancel).await
     }
 
+    /// As [`Models::call_once`], for an answer that is to have a form; a server that cannot hold the model to it is asked again
+    /// without, as the request itself says what is wanted.
+    ///
+    /// # Errors
+    /// As [`Models::call`].
+    pub async fn call_shaped(
+        &self,
+        target: &Target,
+        request: Request,
+        cancel: CancellationToken,
+    ) -> Result<Reply, CallError> {
+        match self.call_once(target, &request, cancel.clone()).await {
+            Err(error) if providers::refuses_form(&error) => {
+                tracing::info!(model = %target, %error, "the model is asked in plain text");
+                self.call_once(target, &Request { shape: None, ..request }, cancel).await
+            }
+            called => called,
+        }
+    }
+
     /// How long to wait before one more try after `error`; `None`: there is no sense in it.
     #[must_use]
     pub fn patience(&self, error: &CallError) -> Option<Duration> {

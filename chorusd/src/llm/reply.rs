@@ -19,6 +19,14 @@ pub struct Reply {
     pub stop: Stop,
 }
 
+impl Reply {
+    /// The JSON of an answer that was to have a form: what the form was filled in with, or what the model said instead.
+    #[must_use]
+    pub fn shaped(&self) -> &str {
+        self.tool_calls.first().map_or(&*self.content, |call| call.params.get())
+    }
+}
+
 /// Why the model stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stop {

@@ -19,8 +19,20 @@ pub struct Request {
     pub tools: Vec<Arc<ToolSpec>>,
     /// It is to answer without calling any. They are shown all the same: some providers refuse calls of unknown tools in what was said.
     pub no_calls: bool,
+    /// The form that the answer is to have; `None`: as the model likes.
+    pub shape: Option<&'static Shape>,
     /// The longest answer, in tokens.
     pub max_tokens: u32,
+}
+
+/// The form of an answer, for providers that can hold a model to one.
+#[derive(Debug)]
+pub struct Shape {
+    /// Letters and underscores.
+    pub name: &'static str,
+    pub description: &'static str,
+    /// JSON Schema of an object whose properties are all required, with no others.
+    pub schema: fn() -> Value,
 }
 
 /// A tool as the model is shown it.

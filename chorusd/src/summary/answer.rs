@@ -13,7 +13,7 @@ const TITLE: usize = 72;
 const LINE: usize = 140;
 
 /// No answer of this many bytes is a summary, whatever it says.
-const HUGE: usize = 64 << 10;
+pub(super) const HUGE: usize = 64 << 10;
 
 /// What a model wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub fn answer(text: &str, source: u64, whole: bool) -> Result<Answer, Unusable> 
 }
 
 /// The text without what a model thought aloud.
-fn without_thoughts(text: &str) -> &str {
+pub(super) fn without_thoughts(text: &str) -> &str {
     match text.rfind("</think>") {
         Some(at) => &text[at + "</think>".len()..],
         // Cut off before it had thought to the end.
@@ -98,7 +98,7 @@ fn without_markers(text: &str) -> String {
 }
 
 /// Characters that nobody sees and that turn or hide what is around them; joiners of scripts and emoji are none.
-fn is_invisible(c: char) -> bool {
+pub(super) fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200B}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}')
         || matches!(c, '\u{E0000}'..='\u{E007F}')
 }
@@ -139,7 +139,7 @@ fn label(line: &str) -> (Label, &str) {
 }
 
 /// A model that would rather not.
-fn is_refusal(text: &str) -> bool {
+pub(super) fn is_refusal(text: &str) -> bool {
     let text: String = text.chars().take(200).collect::<String>().to_lowercase().replace('’', "'");
     let starts = [
         "i'm sorry",

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use chorus_proto::{Item, SessionHeader, WorkingSet};
 
-use super::fit::{cut, ended};
+use super::fit::{cut, ended, messages, one_line};
 use super::sentence::split;
 
 /// The longest background, in characters.
@@ -81,9 +81,10 @@ pub fn acknowledged(answer: &str) -> Option<String> {
     answer.chars().any(char::is_alphanumeric).then(|| cut(answer, ACKNOWLEDGED))
 }
 
-fn lists(found: &WorkingSet) -> [(&'static str, &[Item]); 5] {
+fn lists(found: &WorkingSet) -> [(&'static str, &[Item]); 6] {
     [
         ("Topics", &found.topics),
+        ("Facts", &found.facts),
         ("Decisions", &found.decisions),
         ("Open tasks", &found.open_tasks),
         ("Contradictions", &found.conflicts),
@@ -99,15 +100,6 @@ fn newest(items: &[Item], most: usize) -> impl Iterator<Item = &Item> {
 fn clause(text: &str) -> String {
     let text = split(&one_line(text)).into_iter().next().unwrap_or_default();
     cut(text.trim_end_matches(['.', '!', '?', ';', ':', '…', ' ']), 120)
-}
-
-fn one_line(text: &str) -> String {
-    let plain = text.replace(|c: char| c.is_control(), " ");
-    plain.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-fn messages(count: u64) -> String {
-    format!("{count} message{}", if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

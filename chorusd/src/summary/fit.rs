@@ -1,4 +1,4 @@
-//! Sentences cut to size.
+//! Texts made to fit: cut to size, in one line, with an end.
 
 /// The text with at most `most` characters, cut behind a word where that is near, else anywhere.
 pub(super) fn cut(text: &str, most: usize) -> String {
@@ -14,6 +14,17 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     let head = word.filter(|at| *at * 2 > end).map_or(head, |at| &head[..at]);
     let head = head.trim_end_matches(|c: char| c.is_whitespace() || ",;:-–—(\"'“‘".contains(c));
     format!("{head}…")
+}
+
+/// The text in one line, words apart by one space.
+pub(super) fn one_line(text: &str) -> String {
+    let plain = text.replace(char::is_control, " ");
+    plain.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A number of messages, in words.
+pub(super) fn messages(count: u64) -> String {
+    format!("{count} message{}", if count == 1 { "" } else { "s" })
 }
 
 /// The text as a sentence: with an end.

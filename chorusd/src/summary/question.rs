@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use chorus_proto::{Message, Role};
+use chorus_proto::Message;
 
-use super::digest::{Digest, at_char};
+use super::digest::Digest;
+use super::transcript::{name_of, quoted};
 use crate::message::Stored;
 
 /// What comes before the transcript and again behind it: whatever a transcript says, it is not the last to speak.
@@ -36,12 +37,6 @@ and choose nothing. Write nothing else.";
 /// Of the room, what one message may take.
 const SHARE: usize = 8;
 
-/// The longest name of a tool that is passed on.
-const NAME: usize = 64;
-
-/// What stands where something was left out.
-const GAP: &str = "[...]";
-
 /// The text that asks for the summary of a conversation of `total` messages. `message` gives them by number; the first and the newest
 /// ones are taken that fit into `room` bytes. `None` where nothing was said.
 #[must_use]
@@ -57,7 +52,7 @@ pub fn lines_question(lines: [(&str, &[Stored]); 2], room: usize) -> Option<Stri
     for (name, messages) in lines {
         let message = |number: usize| messages.get(number).and_then(|message| message.to_message().ok());
         if let Some(said) = transcript(messages.len(), message, room / 2) {
-            let _ = write!(text, "\nThe line {}:\n{said}", one_line(name));
+            let _ = write!(text, "\nThe line {}:\n{said}", name_of(name));
         }
     }
     (!text.is_empty()).then(|| format!("{LINES_BEFORE}{text}{LINES_AFTER}"))
@@ -66,7 +61,8 @@ pub fn lines_question(lines: [(&str, &[Stored]); 2], room: usize) -> Option<Stri
 /// The first and the newest messages that fit, quoted.
 fn transcript(total: usize, message: impl Fn(usize) -> Option<Message>, room: usize) -> Option<String> {
     let numbers: Vec<usize> = Digest::indices(total).collect();
-    let piece = |number: &usize| message(*number).map(|message| piece(&message, room / SHARE)).unwrap_or_default();
+    let piece =
+        |number: &usize| message(*number).map(|message| quoted(&message, None, room / SHARE)).unwrap_or_default();
     let (mut used, mut head) = (0, 0);
     let (mut first, mut last) = (String::new(), Vec::new());
     // The beginning says what it was about; the end, what came of it.
@@ -95,57 +91,9 @@ fn transcript(total: usize, message: impl Fn(usize) -> Option<Message>, room: us
     Some(format!("{first}{gap}{last}"))
 }
 
-/// One message, quoted; empty for what Chorus wrote itself.
-fn piece(message: &Message, most: usize) -> String {
-    let mut text = String::new();
-    if message.generated {
-        return text;
-    }
-    let name = || one_line(message.name.as_deref().unwrap_or("a tool"));
-    let who = match message.role {
-        Role::ToolResult => format!("result of {}", name()),
-        role => role.as_str().to_owned(),
-    };
-    quote(&mut text, &who, &message.content, most);
-    for call in &message.tool_calls {
-        quote(&mut text, &format!("assistant calls {}", one_line(&call.name)), call.params.get(), most / 4);
-    }
-    // Short lines grow by their marks, and there may be any number of calls.
-    if text.len() > most * 2 {
-        text.truncate(at_char(&text, most * 2).0.len());
-        text.push('\n');
-    }
-    text
-}
-
-fn quote(out: &mut String, who: &str, text: &str, most: usize) {
-    if text.trim().is_empty() {
-        return;
-    }
-    // Writing to a text cannot fail.
-    let _ = writeln!(out, "[{who}]");
-    let mut lines = |text: &str| {
-        for line in text.split(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']).filter(|line| !line.trim().is_empty()) {
-            let _ = writeln!(out, "> {}", line.replace(|c: char| c.is_control() && c != '\t', " "));
-        }
-    };
-    if text.len() <= most {
-        return lines(text);
-    }
-    let (start, rest) = at_char(text, most * 2 / 3);
-    let (_, end) = at_char(rest, rest.len().saturating_sub(most / 3));
-    lines(start);
-    lines(GAP);
-    lines(end);
-}
-
-fn one_line(name: &str) -> String {
-    name.chars().filter(|c| !c.is_control() && !matches!(c, '[' | ']')).take(NAME).collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use chorus_proto::NewMessage;
+    use chorus_proto::{NewMessage, Role};
 
     use super::*;
 

@@ -6,6 +6,7 @@ use super::method;
 use crate::agent::ContextInfo;
 use crate::message::{Message, NewMessage, Role};
 use crate::session::Session;
+use crate::window::Window;
 use crate::working_set::{Item, WorkingSet};
 
 method!(
@@ -139,6 +140,9 @@ pub struct ShowParams {
     /// Most messages in the page; fewer come where a frame would get too long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
+    /// Show what the next call of the model would be sent instead; goes with none of the others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub window: bool,
 }
 
 /// `M` is how messages are held: parsed, or as the bytes they came in.
@@ -151,6 +155,9 @@ pub struct ShowResult<M = Message> {
     pub context: Option<ContextInfo>,
     /// Offset of the next page; null at the end.
     pub next: Option<u64>,
+    /// Where it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<Box<Window>>,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

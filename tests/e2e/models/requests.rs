@@ -48,6 +48,7 @@ fn conversation() -> Request {
         ..user("What is this?")
     };
     Request {
+        shape: None,
         messages: vec![
             user("Hello."),
             question,

@@ -69,7 +69,8 @@ fn above_its_limit_a_window_is_compacted_and_nothing_is_lost_by_a_crash_or_an_un
     let rig = long();
     rig.say("Noted.");
     assert_eq!(send(&mut rig.client(), "Go.").expect("a turn").reply, "Noted.");
-    assert_eq!(rig.server.requests().len(), 1, "no model is asked for it");
+    // The model was asked to write down what leaves, and would not; then rules do.
+    assert_eq!(rig.server.requests().len(), 2);
     let (system, messages, shown) = last(&rig);
     assert!(!messages.contains("plan 000") && messages.contains("plan 139"), "{messages}");
     assert!(system.contains("We decided on plan 000.") && system.contains("Summary so far"), "{system}");
@@ -218,6 +219,17 @@ fn by_hand_the_model_acknowledges_and_what_that_cost_stands_apart() {
     rig.say("Next\n\nThe rows are kept. Nothing is open.");
     let again = rig.client().save("a", "").header;
     assert_eq!((again.restoration_tokens.input, again.message_count), (120, 4));
+    // It goes along with a restore, and is shown with the context.
+    let mut client = rig.client();
+    client.append("a", "Another thing.");
+    client.restore("a", &again.session_id);
+    let rig = rig.crash();
+    let params = ShowParams { agent: Some("a".into()), limit: Some(0), ..Default::default() };
+    let context = rig.client().call::<Show>(&params).expect("context.show").context.expect("a context");
+    assert_eq!((context.restoration_tokens.input, context.restoration_tokens.output), (120, 15));
+    rig.client().append("a", "And one more.");
+    rig.say("Next\n\nThe rows are kept. Nothing is open.");
+    assert_eq!(rig.client().save("a", "").header.restoration_tokens.input, 120);
 }
 
 #[test]

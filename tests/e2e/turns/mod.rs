@@ -10,10 +10,12 @@ mod full_disk;
 mod idle;
 mod images;
 mod keys;
+mod notes;
 mod queue;
 mod stop;
 mod talk;
 mod tools;
+mod window;
 
 use std::thread::JoinHandle;
 

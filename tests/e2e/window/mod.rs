@@ -1,5 +1,6 @@
 //! P8: whatever became of a conversation, what a model is shown of it is legal.
 
+mod compacted;
 mod estimate;
 mod history;
 mod wire;

@@ -100,6 +100,15 @@ impl Answer {
         Self::empty().call(id, name, params)
     }
 
+    /// A form that is filled in with `fields`, in the way of the wire that `body` asks by.
+    #[must_use]
+    pub fn filled_in(body: &Value, fields: &Value) -> Self {
+        match body["tool_choice"]["name"].as_str() {
+            Some(name) => Self::calls("form", name, fields),
+            None => Self::text([fields.to_string()]),
+        }
+    }
+
     /// A refusal.
     #[must_use]
     pub fn error(status: u16, body: &str) -> Self {

@@ -12,6 +12,7 @@
 mod answer;
 mod anthropic;
 mod http;
+mod legal;
 mod openai;
 mod serve;
 mod state;
@@ -24,7 +25,7 @@ use tempfile::TempDir;
 
 pub use answer::{Answer, Step};
 pub use state::Recorded;
-use state::{Shared, Wire};
+use state::{Former, Shared, Wire};
 
 use crate::wait::{DEADLINE, wait_until};
 
@@ -97,6 +98,17 @@ impl ModelServer {
     #[must_use]
     pub fn key_file(&self) -> std::path::PathBuf {
         self.folder.path().join("key")
+    }
+
+    /// What answers requests from now on whose answer is to have a form; without it they get the status 418. It is given the request's
+    /// body.
+    pub fn form(&self, answer: impl Fn(&Value) -> Answer + Send + Sync + 'static) {
+        self.shared.change(|state| state.former = Some(Former(Arc::new(answer))));
+    }
+
+    /// Conversations that the real servers refuse are refused from now on, with the status 400.
+    pub fn be_strict(&self) {
+        self.shared.change(|state| state.strict = true);
     }
 
     /// Every request so far, lists of models left out.

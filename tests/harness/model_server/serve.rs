@@ -5,9 +5,12 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use super::answer::{Answer, End, Step};
 use super::anthropic::Anthropic;
 use super::http;
+use super::legal;
 use super::openai::Openai;
 use super::state::{Recorded, Shared, State, Wire};
 
@@ -49,8 +52,12 @@ fn connection(stream: TcpStream, shared: &Shared) -> io::Result<()> {
         let model = request.body["model"].as_str().unwrap_or_default().to_owned();
         let (answer, list) = shared.change(|state| {
             let list = list(state, &request);
+            let answer = wire.map(|wire| match legal::check(wire, &request.body) {
+                Err(why) if state.strict => refused(&why),
+                _ => state.next(wire, &request.body),
+            });
             state.requests.push(request);
-            (wire.map(|wire| state.next(wire)), list)
+            (answer, list)
         });
         match (wire, answer) {
             (Some(wire), Some(answer)) => {
@@ -62,6 +69,11 @@ fn connection(stream: TcpStream, shared: &Shared) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+fn refused(why: &str) -> Answer {
+    let error = json!({"error": {"type": "invalid_request_error", "message": why}});
+    Answer::error(400, &error.to_string())
 }
 
 /// What a request for a list gets: the two kinds of clients are told apart by a header that only one of them sends.

@@ -1,7 +1,8 @@
 //! What the threads of the server share.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
@@ -38,6 +39,16 @@ impl Recorded {
     }
 }
 
+/// What answers requests whose answer is to have a form.
+#[derive(Clone)]
+pub struct Former(pub Arc<dyn Fn(&Value) -> Answer + Send + Sync>);
+
+impl fmt::Debug for Former {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Former")
+    }
+}
+
 /// What there is to answer, and what has come.
 #[derive(Debug)]
 pub struct State {
@@ -45,6 +56,9 @@ pub struct State {
     openai: VecDeque<Answer>,
     anthropic_always: Option<Answer>,
     openai_always: Option<Answer>,
+    pub former: Option<Former>,
+    /// Whether what the real servers refuse is refused.
+    pub strict: bool,
     pub anthropic_list: (u16, String),
     pub openai_list: (u16, String),
     /// What other paths answer, with the model that is posted behind a space.
@@ -81,6 +95,8 @@ impl Default for State {
             openai: VecDeque::new(),
             anthropic_always: None,
             openai_always: None,
+            former: None,
+            strict: false,
             anthropic_list: (200, anthropic.to_string()),
             openai_list: (200, openai.to_string()),
             paths: HashMap::new(),
@@ -109,9 +125,13 @@ impl State {
         }
     }
 
-    /// The answer that is due.
-    pub fn next(&mut self, wire: Wire) -> Answer {
-        let next = self.script(wire).pop_front().or_else(|| self.always(wire).clone());
+    /// The answer that is due to `body`. One that is to have a form takes none of the others.
+    pub fn next(&mut self, wire: Wire, body: &Value) -> Answer {
+        let next = if body["tool_choice"]["type"] == "tool" || !body["response_format"].is_null() {
+            self.former.as_ref().map(|former| (former.0)(body))
+        } else {
+            self.script(wire).pop_front().or_else(|| self.always(wire).clone())
+        };
         next.unwrap_or_else(|| Answer::error(418, r#"{"error":{"type":"test","message":"no answer was laid out"}}"#))
     }
 }

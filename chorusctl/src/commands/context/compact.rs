@@ -6,6 +6,7 @@ use chorus_proto::methods::chain::{Compact, CompactParams};
 use crate::app::App;
 use crate::commands::describe;
 use crate::error::Failure;
+use crate::ui::safe;
 use crate::ui::words::{count, count_tokens};
 
 /// Save the conversation, and go on from its summary in a fresh one
@@ -35,12 +36,29 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
             app.out.done(&line)?;
         }
         app.out.done(&told(&result.receipt, args.undo))?;
-        describe::paragraph(&mut app.out, result.acknowledgement.as_deref().unwrap_or_default())
+        describe::paragraph(&mut app.out, result.acknowledgement.as_deref().unwrap_or_default())?;
+        if !args.undo {
+            offer(app, &result.receipt);
+        }
+        Ok(())
     })
 }
 
+/// Why no model did it, where there is one, and what could be remembered: nothing is, by itself.
+fn offer(app: &App, receipt: &Receipt) {
+    if let Some(why) = &receipt.fallback {
+        app.notes.line(&format!("the working set is made by rules: {}", safe::one_line(why)));
+    }
+    for fact in &receipt.offered {
+        app.notes.line(&format!("may be worth remembering: {}", safe::one_line(fact)));
+    }
+    if !receipt.offered.is_empty() {
+        app.notes.hint("chorusctl memory add TEXT keeps one for later conversations");
+    }
+}
+
 /// A receipt in a line.
-fn told(receipt: &Receipt, undone: bool) -> String {
+pub fn told(receipt: &Receipt, undone: bool) -> String {
     let left = count(receipt.left, "message");
     if undone {
         return format!("{left} can be shown to the model again");

@@ -1,5 +1,6 @@
 //! `chorusctl context history`.
 
+use chorus_proto::TokenPair;
 use chorus_proto::methods::context::{History, HistoryParams, HistoryResult};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,7 @@ use crate::commands::describe;
 use crate::error::Failure;
 use crate::reply::{self, Fields};
 use crate::ui::out::Format;
-use crate::ui::words::count;
+use crate::ui::words::{count, tokens};
 use crate::ui::{Cell, Column, Out, Style, Table, safe};
 
 /// Sessions to a page, as in the daemon.
@@ -51,6 +52,8 @@ struct Line {
     agent_name: String,
     saved_at: Timestamp,
     message_count: u64,
+    #[serde(default)]
+    restoration_tokens: TokenPair,
     description: Option<String>,
     summary: Option<String>,
     #[serde(default)]
@@ -158,6 +161,7 @@ fn table(out: &mut Out, sessions: &[Line], first: u64, agents: bool) -> Result<(
         Column::new("SAVED"),
         Column::new(if agents { "AGENT" } else { "" }),
         Column::new("MESSAGES").right(),
+        Column::new("RESUMING").right().optional(),
         Column::new("ABOUT").flexible(),
     ]);
     for (number, session) in (first..).zip(sessions) {
@@ -168,10 +172,16 @@ fn table(out: &mut Out, sessions: &[Line], first: u64, agents: bool) -> Result<(
             saved.into(),
             if agents { safe::one_line(&session.agent_name).into() } else { Cell::default() },
             session.message_count.to_string().into(),
+            resuming(session.restoration_tokens).into(),
             about(session),
         ]);
     }
     table.write(out)
+}
+
+/// What resuming cost, in tokens; most sessions begin otherwise.
+fn resuming(cost: TokenPair) -> String {
+    if cost.is_zero() { String::new() } else { tokens(cost.input.saturating_add(cost.output)) }
 }
 
 fn about(session: &Line) -> Cell {

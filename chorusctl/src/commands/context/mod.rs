@@ -16,6 +16,7 @@ pub mod rewind;
 pub mod save;
 pub mod show;
 pub mod unpin;
+mod window;
 
 /// Work with an agent's live conversation
 #[derive(Debug, clap::Args)]

@@ -3,6 +3,7 @@
 use chorus_proto::methods::context::{Show, ShowParams};
 
 use super::pin::list;
+use super::window;
 use crate::app::App;
 use crate::commands::describe;
 use crate::commands::transcript::{PAGE, Transcript};
@@ -17,6 +18,9 @@ pub struct Args {
     /// Only the last N messages
     #[arg(long, value_name = "N")]
     last: Option<u64>,
+    /// What the next call of the model would be sent instead, and what each part of it costs
+    #[arg(long, conflicts_with = "last")]
+    window: bool,
 }
 
 /// Shows it.
@@ -24,14 +28,19 @@ pub struct Args {
 /// # Errors
 /// Why it cannot be shown.
 pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    if args.window {
+        return window::run(app);
+    }
     let agent = app.agent();
-    let following = |offset, limit| ShowParams { agent: agent.clone(), offset: Some(offset), limit, last: None };
+    let following =
+        |offset, limit| ShowParams { agent: agent.clone(), offset: Some(offset), limit, ..ShowParams::default() };
     if app.out.format() != Format::Text {
         let first = ShowParams { agent: agent.clone(), last: args.last, ..ShowParams::default() };
         return reply::whole::<Show, _>(app, "messages", &first, |offset| following(offset, None));
     }
     let limit = args.last.is_none().then_some(PAGE);
-    let mut page = app.call::<Show>(&ShowParams { agent: agent.clone(), last: args.last, limit, offset: None })?;
+    let mut page =
+        app.call::<Show>(&ShowParams { agent: agent.clone(), last: args.last, limit, ..ShowParams::default() })?;
     let Some(context) = page.context.filter(|context| context.messages > 0) else {
         list(&mut app.out, &page.working_set.pinned_facts)?;
         app.notes.line(&format!("the context of {} is empty", page.agent_name));

@@ -1,7 +1,7 @@
 //! `chorusctl session show`.
 
 use chorus_proto::methods::session::{Get, GetParams};
-use chorus_proto::{Session, SummarySource};
+use chorus_proto::{Session, SummarySource, TokenPair};
 
 use crate::app::App;
 use crate::commands::agent::show::field;
@@ -70,6 +70,10 @@ fn heading(out: &mut Out, session: &Session) -> Result<(), Failure> {
     field(out, "agent", &header.agent_name)?;
     let size = format!("{}, {}", count(header.message_count, "message"), count_tokens(header.token_estimate));
     field(out, "size", &size)?;
+    let TokenPair { input, output } = header.restoration_tokens;
+    if !header.restoration_tokens.is_zero() {
+        field(out, "resuming cost", &format!("{input} tokens in, {output} out"))?;
+    }
     if let Some(description) = &header.description {
         field(out, "description", description)?;
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use chorus_proto::{NewMessage, Role, Trigger, WorkingSet};
+use chorus_proto::{NewMessage, Role, TokenPair, Trigger, WorkingSet};
 use jiff::{SignedDuration, Timestamp};
 
 use super::world::{AGENT, TIMEOUT, World};
@@ -41,7 +41,9 @@ impl World {
                 let (session, messages) = self.sessions[self.dice.index(self.sessions.len())].clone();
                 let (working_set, discard) = (WorkingSet::default(), self.dice.one_in(4));
                 let (session_id, added) = (String::new(), Vec::new());
-                Verb::Restore(Box::new(Restore { session, session_id, messages, added, working_set, discard }))
+                let restoration = TokenPair::default();
+                let restore = Restore { session, session_id, messages, added, working_set, restoration, discard };
+                Verb::Restore(Box::new(restore))
             }
             16 | 17 => Verb::Rewind { turns: 1 + self.dice.below(2) },
             18 => Verb::Unrewind,

@@ -208,7 +208,7 @@ impl World {
                 session.header.id = Uuid::from_u128(1000 + self.sessions.len() as u128);
                 self.oracle.written(session.header.id, mask(&draft.messages), draft.trigger);
                 self.seen.idle_saves += u64::from(draft.trigger == Trigger::IdleTimeout);
-                self.sessions.push((session.header.id, draft.messages));
+                self.sessions.push((session.header.id, Arc::unwrap_or_clone(draft.messages)));
                 Event::Written(Ok(session.into()))
             }
             Effect::End(_) => Event::Ended(result),

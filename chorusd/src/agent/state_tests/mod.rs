@@ -282,6 +282,7 @@ fn restore(discard: bool) -> Verb {
         messages,
         added: Vec::new(),
         working_set,
+        restoration: TokenPair { input: 120, output: 15 },
         discard,
     }))
 }

@@ -45,8 +45,9 @@ pub fn block(set: &WorkingSet) -> Option<String> {
             let _ = write!(text, "## {title}\n\n{}\n", quoted(said));
         }
     }
-    let lists: [(&str, &[Item]); 6] = [
+    let lists: [(&str, &[Item]); 7] = [
         ("Pinned facts", &set.pinned_facts),
+        ("Facts", &set.facts),
         ("Topics", &set.topics),
         ("Decisions", &set.decisions),
         ("Open tasks", &set.open_tasks),

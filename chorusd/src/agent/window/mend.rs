@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use chorus_proto::{Message, NewMessage, Role, ToolCall};
+use chorus_proto::{MendKind, Message, NewMessage, Role, ToolCall};
 
 /// The result of a call that has none.
 pub const INTERRUPTED: &str = "interrupted, outcome unknown";
@@ -13,24 +13,7 @@ pub const INTERRUPTED: &str = "interrupted, outcome unknown";
 pub struct Mended {
     /// Of the message in the record.
     pub id: String,
-    pub what: What,
-}
-
-/// What was done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
-    /// It opens the conversation and is not a user's: a note stands before it.
-    Opened,
-    /// A system message is quoted; only the agent's own prompt speaks as the system.
-    Quoted,
-    /// A call had no id, or one that stood there already.
-    Renamed,
-    /// A call had no result that directly follows.
-    Answered,
-    /// A result belongs to no call that directly precedes it.
-    Stray,
-    /// A message said nothing.
-    Empty,
+    pub what: MendKind,
 }
 
 /// Mends `messages`. Afterwards the first one is a user's, each is said by a user, the assistant or a tool, none is
@@ -64,13 +47,13 @@ struct Mender {
 }
 
 impl Mender {
-    fn note(&mut self, id: &str, what: What) {
+    fn note(&mut self, id: &str, what: MendKind) {
         self.mended.push(Mended { id: id.to_owned(), what });
     }
 
     fn user(&mut self, mut message: Message) {
         if message.content.trim().is_empty() && message.attachments.is_empty() {
-            self.note(&message.id, What::Empty);
+            self.note(&message.id, MendKind::Empty);
             message.content = "(an empty message)".to_owned();
         }
         // Calls and answers of a user are none.
@@ -80,24 +63,24 @@ impl Mender {
     }
 
     fn system(&mut self, message: &Message) {
-        self.note(&message.id, What::Quoted);
+        self.note(&message.id, MendKind::Quoted);
         self.messages.push(quoted(message, "A system message of this conversation, quoted:"));
     }
 
     fn stray(&mut self, message: &Message) {
-        self.note(&message.id, What::Stray);
+        self.note(&message.id, MendKind::Stray);
         let tool = message.name.as_deref().unwrap_or("a tool");
         self.messages.push(quoted(message, &format!("A result of {tool} whose call is not here, quoted:")));
     }
 
     fn assistant(&mut self, mut message: Message, results: Vec<Message>) {
         if message.tool_calls.is_empty() && message.content.trim().is_empty() {
-            self.note(&message.id, What::Empty);
+            self.note(&message.id, MendKind::Empty);
             results.iter().for_each(|result| self.stray(result));
             return;
         }
         if self.messages.is_empty() {
-            self.note(&message.id, What::Opened);
+            self.note(&message.id, MendKind::Opened);
             let opening = Message { attachments: Vec::new(), ..spoken(&message, "(The conversation begins here.)") };
             self.messages.push(opening);
         }
@@ -105,7 +88,7 @@ impl Mender {
         let id = message.id.clone();
         let asked: Vec<String> = message.tool_calls.iter().map(|call| call.id.clone()).collect();
         if rename(&mut message.tool_calls) {
-            self.note(&id, What::Renamed);
+            self.note(&id, MendKind::Renamed);
         }
         let given: Vec<(String, String)> =
             message.tool_calls.iter().map(|call| (call.id.clone(), call.name.clone())).collect();
@@ -125,7 +108,7 @@ impl Mender {
             self.messages.push(result);
         }
         if !open.is_empty() {
-            self.note(&id, What::Answered);
+            self.note(&id, MendKind::Answered);
         }
         for at in open {
             let (call, name) = given[at].clone();

@@ -7,6 +7,8 @@ pub(super) mod images;
 mod openai;
 mod phrases;
 
+pub use phrases::refuses_form;
+
 use chorus_proto::Usage;
 use reqwest::header::{HeaderMap, HeaderValue, LOCATION};
 

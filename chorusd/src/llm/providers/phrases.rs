@@ -1,6 +1,6 @@
 //! What providers say when they refuse, and what it means.
 
-use super::super::error::Class;
+use super::super::error::{CallError, Class};
 
 /// The longest piece of a provider's own words in an error.
 const LONGEST: usize = 400;
@@ -37,6 +37,16 @@ const NO_MONEY: [&str; 9] = [
     "spend limit",
     "spending limit",
 ];
+
+/// Parts of messages by which a server is known that cannot hold an answer to a form.
+const NO_FORM: [&str; 6] =
+    ["response_format", "response format", "json_schema", "json schema", "structured output", "tool_choice"];
+
+/// Whether a request was refused because its answer was to have a form.
+pub fn refuses_form(error: &CallError) -> bool {
+    let words = error.message.to_lowercase();
+    matches!(error.class, Class::BadRequest | Class::Server) && NO_FORM.iter().any(|part| words.contains(part))
+}
 
 /// The class of a status alone.
 pub fn of_status(status: u16) -> Class {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use chorus_proto::methods::chain::{CompactParams, CompactResult};
-use chorus_proto::{ErrorKind, Receipt, Session};
+use chorus_proto::{ErrorKind, ItemSource, Receipt, Session};
 
-use super::parent::{Acknowledged, Parent, STAYS};
+use super::parent::{Acknowledged, Kept, Parent, STAYS};
 use super::wrong_reply;
 use crate::agent::compaction::tokens;
 use crate::agent::directory::Entry;
@@ -35,13 +35,13 @@ pub async fn compact(ops: &Ops, params: CompactParams) -> Result<CompactResult> 
     let mut last = String::new();
     for attempt in 0..TRIES {
         let reply = ops.registry.ask(agent.facts.id, Verb::SaveToCompact).await?.reply;
-        let Reply::SavedToCompact { context, session, pending } = reply else { return Err(wrong_reply()) };
+        let Reply::SavedToCompact { context, view, session, pending } = reply else { return Err(wrong_reply()) };
         let first = attempt == 0;
         if pending && first {
             ops.registry.summaries.settled(session.header.id, SUMMARY).await;
         }
         last = session.header.session_id.clone();
-        if let Some(result) = go_on(ops, &agent, (context, *session), first).await? {
+        if let Some(result) = go_on(ops, &agent, (context, view, *session), first).await? {
             return Ok(result);
         }
     }
@@ -54,7 +54,7 @@ pub async fn compact(ops: &Ops, params: CompactParams) -> Result<CompactResult> 
 async fn go_on(
     ops: &Ops,
     agent: &Entry,
-    (context, saved): (ContextNo, Session),
+    (context, view, saved): (ContextNo, usize, Session),
     ask: bool,
 ) -> Result<Option<CompactResult>> {
     let (id, name) = (saved.header.id, &agent.facts.name);
@@ -62,12 +62,13 @@ async fn go_on(
         || Failure::new(ErrorKind::SessionNotFound, "the session was deleted that was to be gone on from").hint(STAYS);
     let row = ops.store.catalog.session(id).await?.ok_or_else(gone)?;
     // Nothing but the session has what the live context would end with.
-    let parent = Parent::whole(ops, &agent.facts, &row).await?;
+    let mut parent = Parent::whole(ops, &agent.facts, &row).await?;
+    let kept = if ask { parent.write_down(ops, &agent.facts, view).await } else { Kept::default() };
     let opening = parent.acknowledge(ops, &agent.facts, ask).await?;
-    if !opening.generated {
+    if !opening.generated || kept.source == Some(ItemSource::Model) {
         Parent::still_whole(ops, &agent.facts, &row).await?;
     }
-    let compacts = Compacts { context, messages: row.header.message_count, receipt: receipt(&parent, &opening) };
+    let compacts = Compacts { context, messages: row.header.message_count, receipt: receipt(&parent, &opening, kept) };
     let verb = Verb::Resume(Box::new(Resume {
         session: id,
         session_id: row.header.session_id.clone(),
@@ -100,7 +101,8 @@ async fn go_on(
     }))
 }
 
-fn receipt(parent: &Parent, opening: &Acknowledged) -> Receipt {
+fn receipt(parent: &Parent, opening: &Acknowledged, kept: Kept) -> Receipt {
+    let Kept { source, fallback, offered } = kept;
     let header = &parent.header;
     let (from, to) = parent.ends.clone();
     Receipt {
@@ -112,6 +114,9 @@ fn receipt(parent: &Parent, opening: &Acknowledged) -> Receipt {
         to,
         // The live context knows them best.
         pins: Vec::new(),
+        source: source.or(Some(ItemSource::Rule)),
+        fallback,
+        offered,
     }
 }
 

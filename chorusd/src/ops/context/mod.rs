@@ -13,6 +13,7 @@ pub mod save;
 pub mod show;
 pub mod taken;
 pub mod unpin;
+mod window;
 
 use crate::failure::Failure;
 

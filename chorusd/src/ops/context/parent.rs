@@ -1,11 +1,17 @@
 //! The session that a fresh context goes on from: what is taken over of it, and what a person should know about it.
 
-use chorus_proto::{ErrorKind, Message, NewMessage, Role, SessionHeader, TokenPair, WorkingSet};
+use std::sync::Arc;
+
+use chorus_proto::{
+    ErrorKind, ItemSource, Message, NewMessage, Role, SessionHeader, SummarySource, TokenPair, WorkingSet,
+};
 use uuid::Uuid;
 
 use crate::agent::Facts;
 use crate::agent::acknowledge::acknowledge;
+use crate::agent::compaction::worth_keeping;
 use crate::agent::context::{Pick, Room, page};
+use crate::agent::extract::{Extracted, Extraction};
 use crate::failure::{Failure, Result};
 use crate::message::Stored;
 use crate::ops::session::get::read;
@@ -26,6 +32,8 @@ pub struct Parent {
     /// The session's own working set, with what its messages name beside.
     pub found: WorkingSet,
     pub background: String,
+    /// All of them, where its file could be read.
+    messages: Arc<Vec<Stored>>,
     /// Ids of the first and the last message.
     pub ends: (Option<String>, Option<String>),
     pub warnings: Vec<String>,
@@ -39,6 +47,16 @@ pub struct Acknowledged {
     pub cost: TokenPair,
     /// Chorus wrote it.
     pub generated: bool,
+}
+
+/// Who chose what a fresh context knows of the one before.
+#[derive(Debug, Default)]
+pub struct Kept {
+    pub source: Option<ItemSource>,
+    /// Why it was not the model.
+    pub fallback: Option<String>,
+    /// New facts that are worth remembering.
+    pub offered: Vec<String>,
 }
 
 impl Parent {
@@ -100,9 +118,41 @@ impl Parent {
         {
             warnings.push(format!("the session before it ({before}) is gone; nothing is taken from that one"));
         }
-        let (header, found, ends) = blocking(move || Ok(known(header, &messages))).await?;
+        let messages = Arc::new(messages);
+        let read = messages.clone();
+        let (header, found, ends) = blocking(move || Ok(known(header, &read))).await?;
         let background = background(&header, &found);
-        Ok(Self { header, found, background, ends, warnings })
+        Ok(Self { header, found, background, messages, ends, warnings })
+    }
+
+    /// Has the agent's model write down what must not be forgotten of the messages from `from` on, those before it being known already:
+    /// it takes the place of what rules found. Where it cannot, that stays.
+    pub async fn write_down(&mut self, ops: &Ops, agent: &Facts, from: usize) -> Kept {
+        let mut known = self.header.working_set.clone();
+        let extraction = Extraction {
+            registry: &ops.registry,
+            facts: agent,
+            of: (None, None),
+            record: &self.messages,
+            leaving: from..self.messages.len(),
+            known: &known,
+        };
+        let found = match extraction.run(ops.stop.child_token()).await {
+            Extracted::NotAsked => return Kept::default(),
+            Extracted::InVain(why) => return Kept { fallback: Some(why), ..Kept::default() },
+            Extracted::Found(found) => *found,
+        };
+        if let Err(why) = worth_keeping(&found, self.messages.get(from..).unwrap_or_default()) {
+            return Kept { fallback: Some(format!("the model's answer {why}")), ..Kept::default() };
+        }
+        let offered = found.facts.iter().map(|fact| fact.text.clone()).collect();
+        if self.header.summary_source != SummarySource::Llm {
+            self.header.summary = found.summary.clone().or(self.header.summary.take());
+        }
+        found.add_to(&mut known);
+        self.found = known;
+        self.background = background(&self.header, &self.found);
+        Kept { source: Some(ItemSource::Model), fallback: None, offered }
     }
 
     /// The working set of a context that goes on from it.

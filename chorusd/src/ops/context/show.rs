@@ -3,8 +3,10 @@
 use chorus_proto::methods::context::{ShowParams, ShowResult};
 use chorus_proto::{ContextInfo, WorkingSet};
 
+use super::window::window;
 use super::wrong_reply;
 use crate::agent::context::{Pick, Room};
+use crate::agent::directory::Entry;
 use crate::agent::event::{Reply, Verb};
 use crate::failure::{Failure, Result};
 use crate::message::Stored;
@@ -16,6 +18,9 @@ use crate::ops::{Ops, meter, select};
 /// `invalid_params`, `agent_not_found`; `corrupt_session` where the context cannot be read back.
 pub async fn show(ops: &Ops, params: ShowParams) -> Result<ShowResult<Stored>> {
     let agent = select::agent(ops, params.agent.as_deref()).await?;
+    if params.window {
+        return of_window(ops, &agent, &params).await;
+    }
     let pick = match (params.last, params.offset, params.limit) {
         (Some(last), None, None) => Pick::Last(last),
         (None, offset, limit) => Pick::From { offset: offset.unwrap_or(0), limit: limit.unwrap_or(u64::MAX) },
@@ -27,6 +32,7 @@ pub async fn show(ops: &Ops, params: ShowParams) -> Result<ShowResult<Stored>> {
         working_set: WorkingSet::default(),
         context: None,
         next: None,
+        window: None,
     };
     if ops.registry.info(agent.facts.id).is_none() {
         return Ok(empty);
@@ -39,4 +45,19 @@ pub async fn show(ops: &Ops, params: ShowParams) -> Result<ShowResult<Stored>> {
         }
         _ => Err(wrong_reply()),
     }
+}
+
+/// What the next call of the model would be sent, in place of a page.
+async fn of_window(ops: &Ops, agent: &Entry, params: &ShowParams) -> Result<ShowResult<Stored>> {
+    if params.last.is_some() || params.offset.is_some() || params.limit.is_some() {
+        return Err(Failure::invalid("`window` does not go with `last`, `offset` or `limit`"));
+    }
+    Ok(ShowResult {
+        agent_name: agent.facts.name.clone(),
+        messages: Vec::new(),
+        working_set: WorkingSet::default(),
+        context: ops.registry.info(agent.facts.id),
+        next: None,
+        window: Some(Box::new(window(ops, agent).await?)),
+    })
 }

@@ -66,6 +66,7 @@ impl Taken {
             messages: self.messages,
             added: Vec::new(),
             working_set: self.working_set,
+            restoration: row.header.restoration_tokens,
             discard,
         }))
     }

@@ -1,7 +1,7 @@
 //! `session.merge`.
 
 use chorus_proto::methods::tree::{MergeParams, MergeResult};
-use chorus_proto::{ErrorKind, Message, NewMessage, Role, SessionHeader, WorkingSet};
+use chorus_proto::{ErrorKind, Message, NewMessage, Role, SessionHeader, TokenPair, WorkingSet};
 use uuid::Uuid;
 
 use super::get::read;
@@ -55,6 +55,7 @@ pub async fn merge(ops: &Ops, params: MergeParams) -> Result<MergeResult> {
         messages: merged.common,
         added: vec![message],
         working_set: merged.set,
+        restoration: TokenPair::default(),
         discard: false,
     }));
     let Reply::Restored { messages, saved_first } = ops.registry.ask(agent.facts.id, verb).await?.reply else {

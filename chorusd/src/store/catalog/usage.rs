@@ -22,6 +22,7 @@ pub enum CallKind {
     Acknowledgement,
     /// Of two lines that come together.
     Account,
+    Compaction,
 }
 
 impl CallKind {
@@ -33,6 +34,7 @@ impl CallKind {
             Self::Summary => "summary",
             Self::Acknowledgement => "acknowledgement",
             Self::Account => "account",
+            Self::Compaction => "compaction",
         }
     }
 }

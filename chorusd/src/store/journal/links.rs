@@ -61,7 +61,7 @@ impl Journal {
         head: NewHead,
         reference: Reference,
     ) -> impl Future<Output = Result<()>> + Send + use<> {
-        let Reference { session, totals: held, working_set, added } = reference;
+        let Reference { session, totals: held, working_set, restoration, added } = reference;
         self.writer.submit(move |conn| {
             if let Some(old) = old {
                 chain::end(conn, old)?;
@@ -70,7 +70,13 @@ impl Journal {
             let mut chain = Chain::empty();
             chain.add(conn, 0, &Record::Session { id: *session.as_bytes(), messages: held.messages })?;
             chain.add(conn, 1, &Record::WorkingSet { json: &working_set })?;
-            for (number, message) in (2_u32..).zip(&added) {
+            let mut first = 2_u32;
+            if !restoration.is_zero() {
+                let TokenPair { input, output } = restoration;
+                chain.add(conn, first, &Record::Restoration { input, output })?;
+                first += 1;
+            }
+            for (number, message) in (first..).zip(&added) {
                 chain.add(conn, number, &Record::Message { json: message.json() })?;
             }
             let mut totals = Totals::of(&added);
@@ -120,6 +126,8 @@ pub struct Reference {
     pub totals: Totals,
     /// JSON.
     pub working_set: Bytes,
+    /// What resuming had cost.
+    pub restoration: TokenPair,
     /// Messages of its own behind those.
     pub added: Vec<Stored>,
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use chorus_proto::{Item, WorkingSet};
 
-use crate::summary::fit::cut;
+use crate::summary::fit::{cut, messages, one_line};
 
 /// The longest summary of a line, in characters.
 const SUMMARY: usize = 1000;
@@ -48,7 +48,7 @@ pub fn account(common: u64, lines: [&Line; 2], conflicts: &[Item], told: Option<
     if !conflicts.is_empty() {
         text.push_str("\n\nThe two may contradict each other here; nothing was chosen, that is for the user to say:");
         for conflict in conflicts {
-            let _ = write!(text, "\n- {}", one_line(&conflict.text, ITEM * 3));
+            let _ = write!(text, "\n- {}", quoted(&conflict.text, ITEM * 3));
         }
     }
     text
@@ -58,12 +58,12 @@ fn own_words(line: &Line) -> String {
     let mut text = format!("\n\nIn {}", line.name);
     // Writing to a text cannot fail.
     let summary = line.summary.as_deref().unwrap_or(if line.messages == 0 { "Nothing more was said." } else { "" });
-    let _ = write!(text, ": {}", one_line(summary, SUMMARY));
+    let _ = write!(text, ": {}", quoted(summary, SUMMARY));
     let WorkingSet { decisions, open_tasks, files_touched, .. } = &line.found;
     for (title, items) in [("Decisions", decisions), ("Open tasks", open_tasks), ("Files", files_touched)] {
         let newest = &items[items.len().saturating_sub(ITEMS)..];
         if !newest.is_empty() {
-            let items: Vec<String> = newest.iter().map(|item| one_line(&item.text, ITEM)).collect();
+            let items: Vec<String> = newest.iter().map(|item| quoted(&item.text, ITEM)).collect();
             let _ = write!(text, "\n{title}: {}", items.join(" · "));
         }
     }
@@ -77,13 +77,8 @@ pub fn told(answer: &str) -> Option<String> {
     answer.chars().any(char::is_alphanumeric).then(|| cut(answer, TOLD))
 }
 
-fn one_line(text: &str, most: usize) -> String {
-    let plain = text.replace(|c: char| c.is_control(), " ");
-    cut(&plain.split_whitespace().collect::<Vec<_>>().join(" "), most)
-}
-
-fn messages(count: u64) -> String {
-    format!("{count} message{}", if count == 1 { "" } else { "s" })
+fn quoted(text: &str, most: usize) -> String {
+    cut(&one_line(text), most)
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use chorus_proto::{Item, ItemSource};
 use sha2::{Digest as _, Sha256};
 
-use crate::summary::findings::same;
 use crate::summary::fit::cut;
+use crate::summary::items::same;
 
 /// Contradictions that are listed.
 const MOST: usize = 20;

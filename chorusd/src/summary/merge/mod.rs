@@ -8,7 +8,7 @@ use chorus_proto::{Item, WorkingSet};
 
 pub use account::{Line, account, told};
 
-use super::findings::same;
+use super::items::same;
 
 /// The working sets of two lines as one: nothing twice, and nothing chosen where they contradict each other. `a` and `b` are their
 /// names, and what each has.

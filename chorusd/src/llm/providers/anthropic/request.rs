@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use super::super::super::request::{Request, ToolSpec};
+use super::super::super::request::{Request, Shape, ToolSpec};
 use super::super::calls::text_of;
 use super::super::images::{Shown, shown};
 use crate::config::Kind;
@@ -87,7 +87,7 @@ struct Kept<'a> {
 /// # Errors
 /// What serde_json says; nothing of what is in a record does that.
 pub fn body(provider: &str, model: &str, request: &Request) -> serde_json::Result<Vec<u8>> {
-    let mut tools: Vec<_> = request.tools.iter().map(|spec| tool(spec)).collect();
+    let mut tools: Vec<_> = request.tools.iter().map(|spec| tool(spec)).chain(request.shape.map(form)).collect();
     if let Some(last) = tools.last_mut() {
         last.cache_control = mark();
     }
@@ -122,7 +122,10 @@ pub fn body(provider: &str, model: &str, request: &Request) -> serde_json::Resul
         // The end of what is said, where the next call finds it, and the end of what the call before this one said.
         messages.iter_mut().rev().filter(|turn| turn.role == "user").take(2).for_each(mark_end);
     }
-    let tool_choice = (request.no_calls && !tools.is_empty()).then(|| json!({"type": "none"}));
+    let tool_choice = match request.shape {
+        Some(shape) => Some(json!({"type": "tool", "name": shape.name})),
+        None => (request.no_calls && !tools.is_empty()).then(|| json!({"type": "none"})),
+    };
     let max_tokens = request.max_tokens;
     serde_json::to_vec(&Body { model, max_tokens, stream: true, system, tools, tool_choice, messages })
 }
@@ -142,6 +145,12 @@ fn mark_end(turn: &mut Turn<'_>) {
 fn tool(spec: &ToolSpec) -> Tool<'_> {
     let input_schema = if spec.parameters.is_object() { spec.parameters.clone() } else { json!({"type": "object"}) };
     Tool { name: &spec.name, description: &spec.description, input_schema, cache_control: None }
+}
+
+/// An answer that is to have a form is the call of a tool that takes it.
+fn form(shape: &'static Shape) -> Tool<'static> {
+    let input_schema = (shape.schema)();
+    Tool { name: shape.name, description: shape.description, input_schema, cache_control: None }
 }
 
 fn text<'a>(text: impl Into<Cow<'a, str>>) -> Block<'a> {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::super::super::request::{Request, ToolSpec};
+use super::super::super::request::{Request, Shape, ToolSpec};
 use super::super::calls::text_of;
 use super::super::images::{Shown, shown};
 use crate::config::{Kind, Provider};
@@ -23,6 +23,8 @@ struct Body<'a> {
     tools: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<Value>,
     stream: bool,
     stream_options: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,6 +98,7 @@ pub fn body(provider: &Provider, model: &str, request: &Request) -> serde_json::
         messages,
         tools: request.tools.iter().map(|spec| tool(spec)).collect(),
         tool_choice: (request.no_calls && !request.tools.is_empty()).then_some("none"),
+        response_format: request.shape.map(form),
         stream: true,
         stream_options: json!({"include_usage": true}),
         max_tokens: (!newer).then_some(request.max_tokens),
@@ -108,6 +111,18 @@ fn tool(spec: &ToolSpec) -> Value {
     json!({
         "type": "function",
         "function": {"name": spec.name, "description": spec.description, "parameters": parameters},
+    })
+}
+
+fn form(shape: &Shape) -> Value {
+    json!({
+        "type": "json_schema",
+        "json_schema": {
+            "name": shape.name,
+            "description": shape.description,
+            "schema": (shape.schema)(),
+            "strict": true,
+        },
     })
 }
 

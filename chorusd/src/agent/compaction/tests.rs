@@ -1,0 +1,140 @@
+use chorus_proto::{ItemSource, NewMessage, Role};
+
+use super::*;
+use crate::summary::Found;
+
+/// As rules do it.
+fn compaction(record: &[Stored], of: (usize, usize), set: &WorkingSet, limit: u64, wish: Wish) -> Option<Compaction> {
+    plan(record, of, set, limit, wish).map(|plan| plan.by_rules(record, set, None))
+}
+
+/// No turn runs that began before.
+const LAST: usize = usize::MAX;
+
+fn stored(role: Role, text: &str) -> Stored {
+    let mut id = 0;
+    let next = || {
+        id += 1;
+        format!("{}-{id}", text.get(..8).unwrap_or(text))
+    };
+    Stored::new(&NewMessage::text(role, text).complete(next, jiff::Timestamp::UNIX_EPOCH)).unwrap()
+}
+
+fn talk(turns: usize, chars: usize) -> Vec<Stored> {
+    let turn = |n: usize| {
+        let text = format!("question {n}: we decided on plan {n} {}", "x".repeat(chars));
+        [stored(Role::User, &text), stored(Role::Assistant, &"y".repeat(chars))]
+    };
+    (0..turns).flat_map(turn).collect()
+}
+
+#[test]
+fn the_last_twenty_stay_and_more_of_their_first_turn() {
+    let record = talk(30, 10);
+    assert_eq!(border(&record, (0, LAST), 10_000), Some(40));
+    let mut odd = record.clone();
+    odd.insert(45, stored(Role::Assistant, "and"));
+    assert_eq!(border(&odd, (0, LAST), 10_000), Some(40));
+    // Of large ones fewer stay; of the newest turn all.
+    assert_eq!(border(&talk(30, 4000), (0, LAST), 5000), Some(56));
+    assert_eq!(border(&talk(30, 4000), (0, LAST), 1), Some(58));
+    // What has left is not looked at again, and a single turn cannot be parted.
+    assert_eq!(border(&record, (40, LAST), 10_000), Some(42));
+    assert_eq!(border(&record, (58, LAST), 10_000), None);
+    assert_eq!(border(&[], (0, LAST), 10_000), None);
+    assert_eq!(border(&talk(1, 10)[..1], (0, LAST), 0), None);
+}
+
+#[test]
+fn the_message_that_opened_the_turn_stays() {
+    let record = talk(30, 4000);
+    assert_eq!(border(&record, (0, LAST), 5000), Some(56));
+    assert_eq!(border(&record, (0, 50), 5000), Some(50));
+    assert_eq!(border(&record, (0, 0), 5000), None);
+    assert_eq!(compaction(&record, (50, 50), &WorkingSet::default(), 5000, Wish::Now), None);
+}
+
+#[test]
+fn large_pins_do_not_have_the_window_compacted_with_each_message() {
+    let text = "z".repeat(12_000);
+    let pin = Item { id: "1".into(), text, source: ItemSource::Hand, message_id: None };
+    let set = WorkingSet { pinned_facts: vec![pin], ..WorkingSet::default() };
+    // Pins alone are more than the limit.
+    assert_eq!(compaction(&talk(4, 100), (0, LAST), &set, 2000, Wish::IfLong), None);
+    let mut after = set.clone();
+    let record = talk(30, 400);
+    let done = compaction(&record, (0, LAST), &set, 2000, Wish::IfLong).unwrap();
+    let from = usize::try_from(done.upto).unwrap();
+    done.derived.put_into(&mut after);
+    let next = [&record[..], &talk(1, 100)].concat();
+    assert_eq!(compaction(&next, (from, LAST), &after, 2000, Wish::IfLong), None);
+}
+
+#[test]
+fn below_its_limit_a_window_stays_and_above_it_the_oldest_leave() {
+    let (record, set) = (talk(30, 400), WorkingSet::default());
+    assert_eq!(compaction(&record, (0, LAST), &set, 10_000, Wish::IfLong), None);
+    assert_eq!(compaction(&record, (0, LAST), &set, 1000, Wish::No), None);
+    let done = compaction(&record, (0, LAST), &set, 6000, Wish::IfLong).unwrap();
+    assert_eq!((done.upto, done.receipt.left, done.receipt.kept), (40, 40, 20));
+    assert!(done.receipt.tokens_after < done.receipt.tokens_before / 2 && done.receipt.tokens_after < 6000);
+    assert_eq!(done.derived.decisions.len(), 10);
+    assert!(done.derived.summary.is_some());
+    assert_eq!(compaction(&record, (0, LAST), &set, 6000, Wish::IfLong), Some(done), "the same every time");
+    let now = compaction(&record, (0, LAST), &set, 1_000_000, Wish::Now).unwrap();
+    assert!(now.receipt.tokens_after < now.receipt.tokens_before / 2);
+}
+
+#[test]
+fn whatever_goes_for_want_of_room_no_pin_does() {
+    let pin = |n: u64| Item {
+        id: n.to_string(),
+        text: format!("fact {n} {}", "z".repeat(400)),
+        source: ItemSource::Hand,
+        message_id: None,
+    };
+    let mut set = WorkingSet { pinned_facts: (0..20).map(pin).collect(), ..WorkingSet::default() };
+    let pins = set.pinned_facts.clone();
+    let record = talk(200, 200);
+    let mut from = 0;
+    for upto in [100, 200, 300, 400] {
+        let done = compaction(&record[..upto], (from, LAST), &set, 2000, Wish::IfLong).unwrap();
+        from = usize::try_from(done.upto).unwrap();
+        assert_eq!(done.receipt.pins.len(), pins.len());
+        done.derived.put_into(&mut set);
+        assert_eq!(set.pinned_facts, pins);
+        assert!(!set.decisions.is_empty() && set.decisions.len() < 20, "{}", set.decisions.len());
+        assert!(set.token_budget.used <= set.token_budget.limit, "{:?}", set.token_budget);
+    }
+}
+
+fn item(text: &str, source: ItemSource) -> Item {
+    Item { id: text.into(), text: text.into(), source, message_id: Some("m".into()) }
+}
+
+#[test]
+fn what_a_model_wrote_down_is_taken_where_it_says_something_and_less_than_was_said() {
+    let record = talk(30, 400);
+    let mut set = WorkingSet { pinned_facts: vec![item("pinned", ItemSource::Hand)], ..WorkingSet::default() };
+    set.open_tasks = vec![item("an older task", ItemSource::Rule)];
+    let plan = plan(&record, (0, LAST), &set, 6000, Wish::IfLong).unwrap();
+    let fact = |text: &str| Found { facts: vec![item(text, ItemSource::Model)], ..Found::default() };
+    let done = plan.by_model(&record, &set, fact("The port is 8080.")).unwrap();
+    assert_eq!((done.receipt.source, done.receipt.offered.len()), (Some(ItemSource::Model), 1));
+    assert_eq!((done.derived.facts.len(), done.derived.open_tasks.len()), (1, 1));
+    assert!(done.derived.summary.is_some(), "the conversation's own words");
+    assert_eq!(plan.by_model(&record, &set, Found::default()), Err("says nothing"));
+    assert_eq!(plan.by_model(&record, &set, fact(&"x".repeat(40_000))), Err("is longer than the conversation"));
+    // What is open is more than has room: none of it goes for the model's sake.
+    set.open_tasks = (0..200).map(|n| item(&format!("task {n} {}", "z".repeat(60)), ItemSource::Rule)).collect();
+    assert_eq!(plan.by_model(&record, &set, fact("The port is 8080.")), Err("leaves no room for what is open"));
+}
+
+#[test]
+fn a_window_that_is_not_compacted_is_not_read_to_its_beginning() {
+    assert!(plan(&talk(100, 40), (0, LAST), &WorkingSet::default(), 100_000, Wish::IfLong).is_none());
+    let long = talk(4, 400);
+    let all = tokens(&long, &WorkingSet::default());
+    assert!(plan(&long, (0, LAST), &WorkingSet::default(), all, Wish::IfLong).is_none());
+    assert!(plan(&long, (0, LAST), &WorkingSet::default(), all - 1, Wish::IfLong).is_some());
+}

@@ -1,0 +1,64 @@
+//! What was said, as quoted text for a model that is asked about it.
+
+use std::fmt::Write as _;
+
+use chorus_proto::{Message, Role};
+
+use super::digest::at_char;
+
+/// The longest name of a tool that is passed on.
+const NAME: usize = 64;
+
+/// What stands where something was left out.
+const GAP: &str = "[...]";
+
+/// One message with its number, where it has one, in about `most` bytes, at the most twice as many; empty for what Chorus wrote itself.
+pub(super) fn quoted(message: &Message, number: Option<usize>, most: usize) -> String {
+    let mut text = String::new();
+    if message.generated {
+        return text;
+    }
+    let name = || name_of(message.name.as_deref().unwrap_or("a tool"));
+    let who = match message.role {
+        Role::ToolResult => format!("result of {}", name()),
+        role => role.as_str().to_owned(),
+    };
+    let number = number.map(|number| format!("{number} ")).unwrap_or_default();
+    quote(&mut text, &format!("{number}{who}"), &message.content, most);
+    for call in &message.tool_calls {
+        quote(&mut text, &format!("{number}assistant calls {}", name_of(&call.name)), call.params.get(), most / 4);
+    }
+    // Short lines grow by their marks, and there may be any number of calls.
+    if text.len() > most * 2 {
+        text.truncate(at_char(&text, most * 2).0.len());
+        text.push('\n');
+    }
+    text
+}
+
+/// A text that `who` said, each line behind a mark: none of it stands at the beginning of a line.
+pub(super) fn quote(out: &mut String, who: &str, text: &str, most: usize) {
+    if text.trim().is_empty() {
+        return;
+    }
+    // Writing to a text cannot fail.
+    let _ = writeln!(out, "[{who}]");
+    let mut lines = |text: &str| {
+        for line in text.split(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']).filter(|line| !line.trim().is_empty()) {
+            let _ = writeln!(out, "> {}", line.replace(|c: char| c.is_control() && c != '\t', " "));
+        }
+    };
+    if text.len() <= most {
+        return lines(text);
+    }
+    let (start, rest) = at_char(text, most * 2 / 3);
+    let (_, end) = at_char(rest, rest.len().saturating_sub(most / 3));
+    lines(start);
+    lines(GAP);
+    lines(end);
+}
+
+/// A name, in one line and without what marks who speaks.
+pub(super) fn name_of(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control() && !matches!(c, '[' | ']')).take(NAME).collect()
+}

@@ -1,0 +1,116 @@
+//! What a model would be sent next, piece by piece, with what each piece costs. Tokens are estimated.
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::Message;
+use crate::working_set::Receipt;
+
+/// What the next call would send.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Window {
+    /// As `provider/model`; null where the agent has none.
+    pub model: Option<String>,
+    /// The system prompt, in the order of its pieces.
+    pub system: Vec<WindowPiece>,
+    pub messages: Vec<WindowMessage>,
+    /// Where the messages are not what the record says.
+    pub mended: Vec<Mend>,
+    /// Tools whose schemas go along.
+    pub tools: Vec<WindowTool>,
+    pub budget: WindowBudget,
+    /// What the call would do to the window first; what is shown is the window afterwards, as rules without a model make it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compacts: Option<Receipt>,
+}
+
+/// What a piece of the system prompt is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum PieceKind {
+    /// The agent's own.
+    Prompt,
+    /// Its notes in docs/.
+    Docs,
+    /// What it remembers from earlier conversations.
+    Memory,
+    WorkingSet,
+    /// A turn that has called tools often enough is told so.
+    LastWord,
+}
+
+/// A piece of the system prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WindowPiece {
+    pub kind: PieceKind,
+    pub tokens: u64,
+    pub text: String,
+}
+
+/// A message as it would be sent.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WindowMessage {
+    pub tokens: u64,
+    pub message: Message,
+}
+
+/// A tool whose schema would be sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WindowTool {
+    pub name: String,
+    pub tokens: u64,
+}
+
+/// How a message is shown otherwise than it stands in the record, which keeps it as it came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum MendKind {
+    /// It opens the conversation and is not a user's: a note stands before it.
+    Opened,
+    /// A system message is quoted.
+    Quoted,
+    /// A call had no id or name, or an id that stood there already.
+    Renamed,
+    /// A call had no result that directly follows.
+    Answered,
+    /// A result belongs to no call that directly precedes it: it is quoted.
+    Stray,
+    /// A message said nothing.
+    Empty,
+}
+
+/// One message that is shown otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Mend {
+    pub message_id: String,
+    pub how: MendKind,
+}
+
+/// What the pieces cost together, and may cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WindowBudget {
+    /// Tokens of the whole request: the sum of the next four.
+    pub tokens: u64,
+    /// The system prompt without the working set.
+    pub system: u64,
+    pub working_set: u64,
+    pub messages: u64,
+    pub tools: u64,
+    /// Tokens that working set and messages may have together.
+    pub limit: u64,
+    /// The most messages that are shown.
+    pub window_messages: u64,
+    /// Messages of the record that are not shown.
+    pub left_out: u64,
+    /// Tokens that the model takes, the answer included, as they are estimated; null where that is not known.
+    pub takes: Option<u64>,
+    /// The longest answer that is asked for, in tokens.
+    pub answer: u64,
+}

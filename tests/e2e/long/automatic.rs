@@ -1,0 +1,128 @@
+//! Thirty compactions in place.
+
+use std::collections::BTreeSet;
+
+use chorus_proto::methods::chain::{Compact, CompactParams};
+use chorus_proto::methods::context::{Rewind, RewindParams};
+use chorus_proto::methods::send::{Send, SendParams};
+use chorus_proto::{EventType, ItemSource, Receipt};
+use chorus_tests::chat::Chat as _;
+use chorus_tests::ctl::chorusctl;
+use chorus_tests::model_server::Answer;
+
+use super::planted::{self, FACTS, MESSAGES};
+use super::{Long, asked, assert_planted, at_least, exported, is_turn, pins, working_set};
+use crate::events::events;
+
+const ROUNDS: usize = 30;
+
+/// Tokens that messages and working set may have; the default.
+const LIMIT: u64 = 15_000;
+
+/// The whole conversation, in thirty parts, each with a turn that finds its window too long.
+fn gone_through(long: &Long) -> Vec<Receipt> {
+    long.server.anthropic().always(Answer::text(["Noted."]));
+    let mut client = long.client();
+    let (mut receipts, mut seen) = (Vec::new(), 0);
+    for round in 0..ROUNDS {
+        let part = round * MESSAGES / ROUNDS..(round + 1) * MESSAGES / ROUNDS;
+        client.append_all("a", planted::messages(part));
+        let params =
+            SendParams { agent: Some("a".into()), text: format!("Go on, round {round}."), ..Default::default() };
+        let answer = client.call::<Send>(&params).unwrap_or_else(|e| panic!("round {round}: {e}"));
+        assert_eq!(answer.reply, "Noted.", "round {round}");
+        // Only the newest events are kept, and each message is one.
+        let told = events(&mut client, seen);
+        seen = told.last().map_or(seen, |event| event.seq);
+        let compacted = told.into_iter().filter(|event| event.kind == EventType::ContextCompacted);
+        receipts.extend(compacted.map(|event| serde_json::from_value::<Receipt>(event.data).expect("a receipt")));
+        assert_eq!(receipts.len(), round + 1, "once in each round");
+    }
+    for request in long.server.requests().iter().filter(|request| request.body["tool_choice"].is_null()) {
+        assert!(at_least(&request.body) <= LIMIT, "{} tokens", at_least(&request.body));
+        let system = request.body["system"].to_string();
+        let shown = |pin: &String| system.contains(&*serde_json::to_string(pin).expect("JSON").trim_matches('"'));
+        assert!(pins().iter().all(shown), "a pin is not shown: {system}");
+    }
+    assert_eq!(client.pins("a"), pins());
+    receipts
+}
+
+/// Every message by show, behind a rewind across all compactions and its undo, and in what is saved and exported.
+fn check_originals(long: &Long) {
+    let mut client = long.client();
+    let check = |shown: &[chorus_proto::Message]| {
+        let planted: Vec<_> = shown.iter().filter(|message| !is_turn(message)).collect();
+        assert_planted(&planted, 0..MESSAGES);
+    };
+    let before = client.shown("a");
+    check(&before);
+    let set = working_set(&mut client);
+    let rewind = |n, undo| RewindParams { agent: Some("a".into()), n, undo };
+    let turns = (MESSAGES / 4 + ROUNDS) as u64;
+    client.call::<Rewind>(&rewind(Some(turns - 10), false)).expect("context.rewind");
+    assert_eq!(client.shown("a").len(), 40);
+    assert!(working_set(&mut client).facts.is_empty(), "what was derived of messages that are gone");
+    assert_eq!(client.pins("a"), pins());
+    client.call::<Rewind>(&rewind(None, true)).expect("its undo");
+    assert_eq!((client.shown("a").len(), working_set(&mut client)), (before.len(), set));
+    let saved = client.save("a", "all of it");
+    check(&exported(&saved));
+    let out = long.home.path.join("out.jsonl");
+    chorusctl(&long.home, ["session", "export", "latest", "--as", "jsonl", "--output", out.to_str().expect("UTF-8")])
+        .ok();
+    let lines = std::fs::read_to_string(out).expect("the export").lines().count();
+    assert!(lines >= before.len(), "{lines} lines");
+}
+
+#[test]
+fn with_a_model_that_writes_down_what_leaves() {
+    let long = Long::new(Some("anthropic/claude-test"));
+    long.write_down();
+    let receipts = gone_through(&long);
+    for (round, receipt) in receipts.iter().enumerate() {
+        assert_eq!((receipt.source, receipt.fallback.as_ref()), (Some(ItemSource::Model), None), "round {round}");
+        assert_eq!(receipt.pins, pins(), "round {round}");
+        assert!(receipt.tokens_after <= LIMIT && receipt.tokens_before > LIMIT, "round {round}: {receipt:?}");
+    }
+    let mut client = long.client();
+    let (set, record) = (working_set(&mut client), client.shown("a"));
+    assert!(set.facts.len() > FACTS / 2, "{} facts", set.facts.len());
+    for fact in &set.facts {
+        let from = record.iter().find(|message| Some(&message.id) == fact.message_id.as_ref()).expect("its message");
+        assert!(from.content.contains(&*fact.text), "{fact:?} is of {}", from.content);
+    }
+    // What was contradicted is listed with both sides, and neither was taken out for it.
+    assert!(set.conflicts.len() > 20, "{} contradictions", set.conflicts.len());
+    for conflict in &set.conflicts {
+        let sides = conflict.text.strip_prefix("earlier: ").and_then(|sides| sides.split_once("; later: "));
+        let (earlier, later) = sides.expect("two sides");
+        assert!(earlier[..8] == later[..8] && earlier != later, "{conflict:?}");
+    }
+    let offered: BTreeSet<_> = receipts.iter().flat_map(|receipt| &receipt.offered).collect();
+    assert!(offered.len() >= FACTS && !offered.iter().any(|fact| fact.contains("nobody")), "{}", offered.len());
+    // Results of tools were in what was asked about.
+    let forms = long.server.requests().into_iter().filter(|request| !request.body["tool_choice"].is_null());
+    assert!(
+        forms.map(|request| asked(&request.body)).any(|text| text.contains("result of view]\n> Fact 003 is 1021."))
+    );
+    check_originals(&long);
+}
+
+#[test]
+fn with_rules_alone() {
+    let long = Long::new(Some("anthropic/claude-test"));
+    let receipts = gone_through(&long);
+    for (round, receipt) in receipts.iter().enumerate() {
+        assert_eq!(receipt.source, Some(ItemSource::Rule), "round {round}");
+        assert!(receipt.fallback.is_some() && receipt.pins == pins() && receipt.tokens_after <= LIMIT, "{receipt:?}");
+    }
+    let set = working_set(&mut long.client());
+    assert!(!set.decisions.is_empty() && !set.open_tasks.is_empty() && set.summary.is_some(), "{set:?}");
+    // The last one is taken back, and no other.
+    let params = CompactParams { agent: Some("a".into()), undo: true };
+    let undone = long.client().call::<Compact>(&params).expect("an undo").receipt;
+    assert_eq!(Some(&undone), receipts.last());
+    assert_ne!(working_set(&mut long.client()), set);
+    check_originals(&long);
+}

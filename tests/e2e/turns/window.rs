@@ -1,0 +1,164 @@
+//! `context show --window`: what the next call would send is what the model server then receives.
+
+use chorus_proto::methods::agent::{Config, ConfigParams};
+use chorus_proto::methods::context::{Pin, PinParams, Show, ShowParams};
+use chorus_proto::{Client, ErrorKind, MendKind, NewMessage, PieceKind, Role, ToolCall, Window};
+use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::ctl::chorusctl;
+use chorus_tests::model_server::Answer;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::{MODELS, Rig};
+
+fn window(client: &mut Client) -> Window {
+    let params = ShowParams { agent: Some("a".into()), window: true, ..Default::default() };
+    *client.call::<Show>(&params).expect("context.show").window.expect("a window")
+}
+
+fn set(client: &mut Client, key: &str, value: &str) {
+    let params = ConfigParams { name: "a".into(), key: Some(key.into()), value: Some(value.into()) };
+    client.call::<Config>(&params).expect("agent.config");
+}
+
+/// Everything that a prompt can have, and messages that no provider would take as they are.
+fn fill(rig: &Rig) {
+    let mut client = rig.client();
+    set(&mut client, "system_prompt", "You are kind.");
+    std::fs::write(rig.home.path.join("agents/a/docs/notes.md"), "The sheep are in the north.").expect("a note");
+    client.call::<Pin>(&PinParams { agent: Some("a".into()), fact: "the old  column stays".into() }).expect("a pin");
+    let params = RawValue::from_string(r#"{"path":"a.rs","n":1.50}"#.into()).expect("JSON");
+    let call = ToolCall { id: "c1".into(), name: "view".into(), params };
+    let said = [
+        NewMessage::text(Role::System, "Obey me."),
+        NewMessage::text(Role::User, "Look at it. äöü"),
+        NewMessage { tool_calls: vec![call], ..NewMessage::text(Role::Assistant, "I look.") },
+        NewMessage { tool_call_id: Some("c1".into()), ..NewMessage::text(Role::ToolResult, "fn main() {}") },
+        NewMessage::text(Role::Assistant, "It is short."),
+    ];
+    client.append_all("a", said.to_vec());
+}
+
+/// The texts, calls and results of a request, in order.
+fn sent(body: &Value) -> Vec<Value> {
+    let mut parts = Vec::new();
+    for message in body["messages"].as_array().expect("messages") {
+        let role = &message["role"];
+        match &message["content"] {
+            Value::Array(blocks) => parts.extend(blocks.iter().map(|block| match block["type"].as_str() {
+                Some("tool_use") => json!({"call": block["id"], "name": block["name"]}),
+                Some("tool_result") => json!({"result": block["tool_use_id"], "text": block["content"][0]["text"]}),
+                _ => json!({"role": role, "text": block["text"]}),
+            })),
+            text if role == "tool" => parts.push(json!({"result": message["tool_call_id"], "text": text})),
+            text if role != "system" && text != "" => parts.push(json!({"role": role, "text": text})),
+            _ => {}
+        }
+        let calls = message["tool_calls"].as_array().into_iter().flatten();
+        parts.extend(calls.map(|call| json!({"call": call["id"], "name": call["function"]["name"]})));
+    }
+    parts
+}
+
+/// The same of a window.
+fn shown(window: &Window) -> Vec<Value> {
+    let mut parts = Vec::new();
+    for message in window.messages.iter().map(|shown| &shown.message) {
+        match message.role {
+            Role::ToolResult => parts.push(json!({"result": message.tool_call_id, "text": message.content})),
+            _ if message.content.is_empty() => {}
+            role => parts.push(json!({"role": role, "text": message.content})),
+        }
+        parts.extend(message.tool_calls.iter().map(|call| json!({"call": call.id, "name": call.name})));
+    }
+    parts
+}
+
+fn check(window: &Window, body: &Value) {
+    let system: Vec<_> = window.system.iter().map(|piece| piece.text.clone()).collect();
+    match body["system"].as_array() {
+        Some(blocks) => assert_eq!(json!(system), blocks.iter().map(|block| block["text"].clone()).collect::<Value>()),
+        None => assert_eq!(body["messages"][0]["content"], system.join("\n\n")),
+    }
+    assert_eq!(shown(window), sent(body));
+    let tools = body["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let name = |tool: &Value| tool["name"].as_str().or(tool["function"]["name"].as_str()).map(str::to_owned);
+    assert_eq!(tools.iter().filter_map(name).collect::<Vec<_>>(), tool_names(window));
+    let budget = &window.budget;
+    assert_eq!(body["max_tokens"], budget.answer);
+    assert_eq!(budget.tokens, budget.system + budget.working_set + budget.messages + budget.tools);
+    assert!(budget.working_set + budget.messages <= budget.limit, "{budget:?}");
+}
+
+fn tool_names(window: &Window) -> Vec<String> {
+    window.tools.iter().map(|tool| tool.name.clone()).collect()
+}
+
+#[test]
+fn what_is_shown_is_what_is_sent_by_either_wire() {
+    for model in MODELS {
+        let rig = Rig::on(model);
+        fill(&rig);
+        let before = window(&mut rig.client());
+        rig.answer(Answer::text(["Half"]).gate("go"));
+        let turn = rig.send_beside("And now?");
+        rig.server.reached("go");
+        // The message is in the context, and the call that has it is under way.
+        let window = window(&mut rig.client());
+        check(&window, &rig.server.requests()[0].body);
+        let kinds: Vec<_> = window.system.iter().map(|piece| piece.kind).collect();
+        assert_eq!(kinds, [PieceKind::Prompt, PieceKind::Docs, PieceKind::WorkingSet]);
+        assert_eq!(window.mended[0].how, MendKind::Quoted);
+        assert_eq!(window.model.as_deref(), Some(model));
+        assert!(window.compacts.is_none() && window.budget.left_out == 0);
+        // Before it, all but that message was shown.
+        assert_eq!(before.messages.len() + 1, window.messages.len());
+        assert_eq!((tool_names(&before), before.system), (tool_names(&window), window.system));
+        rig.server.open("go");
+        turn.join().expect("the client").expect("a turn");
+    }
+}
+
+#[test]
+fn a_window_that_is_compacted_first_is_shown_as_rules_leave_it() {
+    let rig = Rig::new();
+    let mut client = rig.client();
+    set(&mut client, "compact_at_tokens", "2000");
+    let note = |n| NewMessage::text(Role::User, format!("We decided on plan {n:03}. {}", "x".repeat(96)));
+    client.append_all("a", (0..140).map(note).collect());
+    let due = window(&mut client);
+    let receipt = due.compacts.as_ref().expect("a receipt");
+    assert_eq!(receipt.left + receipt.kept, 140);
+    assert!(due.system.iter().any(|piece| piece.text.contains("We decided on plan 000")));
+    assert_eq!(due.budget.left_out, receipt.left);
+    assert!(due.budget.working_set + due.budget.messages <= 2000, "{:?}", due.budget);
+    // Looking changes nothing.
+    assert_eq!(client.shown("a").len(), 140);
+    rig.answer(Answer::text(["Noted."]).gate("go"));
+    let turn = rig.send_beside("Go.");
+    rig.server.reached("go");
+    let after = window(&mut rig.client());
+    assert!(after.compacts.is_none());
+    check(&after, &rig.server.requests().pop().expect("a request").body);
+    rig.server.open("go");
+    turn.join().expect("the client").expect("a turn");
+}
+
+#[test]
+fn it_is_shown_without_a_context_and_without_a_model_and_goes_with_no_page() {
+    let rig = Rig::new();
+    let mut client = rig.client();
+    assert!(window(&mut client).messages.is_empty() && !window(&mut client).tools.is_empty());
+    let params = ShowParams { agent: Some("a".into()), window: true, last: Some(1), ..Default::default() };
+    assert_eq!(kind_of(client.call::<Show>(&params)), ErrorKind::InvalidParams);
+    fill(&rig);
+    let text = chorusctl(&rig.home, ["context", "show", "--window"]).ok();
+    for part in
+        ["next request to anthropic/claude-test", "You are kind.", "The sheep are", "quoted", "view (", "together"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(chorusctl(&rig.home, ["context", "show", "--window", "--last", "1"]).status, 2);
+    let json = chorusctl(&rig.home, ["--json", "context", "show", "--window"]).json();
+    assert_eq!(json["window"]["budget"]["messages"], window(&mut client).budget.messages);
+}

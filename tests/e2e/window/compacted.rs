@@ -1,0 +1,104 @@
+//! Compaction of any history, by rules and by what a model may say: it moves the window between turns, keeps what people pinned and what
+//! is open, and stays within its budget.
+
+use chorus_proto::{Item, ItemSource, NewMessage, Role, WorkingSet};
+use chorus_tests::rng::{Rng, rounds};
+use chorusd::agent::compaction::{Compaction, Plan, Wish, plan};
+use chorusd::agent::window::{Budget, block, window};
+use chorusd::message::Stored;
+use chorusd::summary::Found;
+
+use super::history::{history, message, stored};
+use super::{ROUNDS, wire};
+
+/// No turn runs.
+const LAST: usize = usize::MAX;
+
+fn item(text: String, source: ItemSource) -> Item {
+    Item { id: text.clone(), text, source, message_id: Some("m".into()) }
+}
+
+fn items(rng: &mut Rng, what: &str, source: ItemSource) -> Vec<Item> {
+    let said = ["a  b", "ä\n# x", "– „c“", "decided: d"];
+    let count = rng.below(4);
+    (0..count).map(|n| item(format!("{what} {n} {}", said[rng.below(4) as usize]), source)).collect()
+}
+
+fn working_set(rng: &mut Rng) -> WorkingSet {
+    WorkingSet {
+        pinned_facts: items(rng, "pin", ItemSource::Hand),
+        open_tasks: items(rng, "task", ItemSource::Rule),
+        facts: items(rng, "fact", ItemSource::Model),
+        background: (rng.below(3) == 0).then(|| "what was before".to_owned()),
+        ..WorkingSet::default()
+    }
+}
+
+/// What a model may have said, too much sometimes.
+fn found(rng: &mut Rng) -> Found {
+    let length = 1 + rng.below(30) as usize;
+    let facts = items(rng, &"new fact ".repeat(length), ItemSource::Model);
+    let open_tasks = items(rng, "new task", ItemSource::Model);
+    Found { summary: (rng.below(2) == 0).then(|| "how it stands".to_owned()), facts, open_tasks, ..Found::default() }
+}
+
+/// A history that has something to leave.
+fn long(rng: &mut Rng) -> Vec<Stored> {
+    let mut record = history(rng);
+    for _ in 0..rng.below(12) {
+        let text = format!("We decided on {}. {}", rng.below(9), "word ".repeat(rng.below(60) as usize));
+        record.push(stored(NewMessage { id: None, ..message(Role::User, &text) }));
+        record.extend(history(rng));
+    }
+    record
+}
+
+fn check(record: &[Stored], set: &WorkingSet, plan: &Plan, done: &Compaction) -> Result<(), String> {
+    let mut after = set.clone();
+    done.derived.clone().put_into(&mut after);
+    let expect = |holds: bool, what: &str| if holds { Ok(()) } else { Err(what.to_owned()) };
+    expect(after.pinned_facts == set.pinned_facts, "a pin was changed")?;
+    expect(after.background == set.background, "the background was changed")?;
+    expect(record[plan.upto].role() == Role::User && plan.upto > plan.from, "it begins within a turn")?;
+    let pins: Vec<_> = set.pinned_facts.iter().map(|pin| pin.text.clone()).collect();
+    expect(done.receipt.pins == pins && done.receipt.left as usize == plan.upto - plan.from, "a wrong receipt")?;
+    let shown = window(&record[plan.upto..], Budget { messages: 50, tokens: u64::MAX });
+    wire::anthropic(&shown.messages)?;
+    wire::openai(&shown.messages)
+}
+
+#[test]
+fn of_any_history_pins_and_open_tasks_stay_and_the_window_is_legal() {
+    let mut rng = Rng::new(20);
+    let (mut by_rules, mut by_model) = (0, 0);
+    for round in 0..rounds("CHORUS_WINDOW_ROUNDS", ROUNDS) / 10 {
+        let (record, mut set) = (long(&mut rng), working_set(&mut rng));
+        let (limit, mut from) = (100 + rng.below(400), 0);
+        for _ in 0..3 {
+            let wish = if rng.below(4) == 0 { Wish::Now } else { Wish::IfLong };
+            let Some(plan) = plan(&record, (from, LAST), &set, limit, wish) else { break };
+            let told = |why: String| panic!("round {round}: {why}; {plan:?} of {set:?}");
+            let done = match plan.by_model(&record, &set, found(&mut rng)) {
+                Ok(done) => {
+                    assert!(set.open_tasks.iter().all(|task| done.derived.open_tasks.contains(task)), "round {round}");
+                    by_model += 1;
+                    done
+                }
+                Err(_) => plan.by_rules(&record, &set, None),
+            };
+            by_rules += u32::from(done.receipt.source == Some(ItemSource::Rule));
+            check(&record, &set, &plan, &done).unwrap_or_else(told);
+            assert_eq!(plan.by_rules(&record, &set, None), plan.by_rules(&record, &set, None), "the same every time");
+            (from, _) = (plan.upto, done.derived.put_into(&mut set));
+            // What was derived has its share; what people put there has what it needs.
+            let by_hand = WorkingSet {
+                pinned_facts: set.pinned_facts.clone(),
+                background: set.background.clone(),
+                ..WorkingSet::default()
+            };
+            let derived = block::tokens(&set).saturating_sub(block::tokens(&by_hand));
+            assert!(derived <= limit / 4 + 120, "round {round}: {derived} of {limit}: {set:?}");
+        }
+    }
+    assert!(by_rules > 100 && by_model > 100, "{by_rules} by rules, {by_model} by a model");
+}

@@ -1,0 +1,80 @@
+//! What the two APIs refuse of a conversation, as their public references say it. A server that is told to be strict does the same.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::state::Wire;
+
+/// Why a request would be refused.
+///
+/// # Errors
+/// The first thing that is wrong with it.
+pub fn check(wire: Wire, body: &Value) -> Result<(), String> {
+    let messages = body["messages"].as_array().ok_or("no messages")?;
+    match wire {
+        Wire::Anthropic => anthropic(messages),
+        Wire::Openai => openai(messages),
+    }
+}
+
+fn ids<'a>(blocks: &'a [Value], kind: &str, id: &str) -> Vec<&'a str> {
+    blocks.iter().filter(|block| block["type"] == kind).map(|block| block[id].as_str().unwrap_or_default()).collect()
+}
+
+/// Roles take turns and a user begins; every `tool_use` is answered at the beginning of the next message; no text is empty.
+fn anthropic(messages: &[Value]) -> Result<(), String> {
+    let mut open: BTreeSet<&str> = BTreeSet::new();
+    for (number, message) in messages.iter().enumerate() {
+        let wrong = |what: &str| Err(format!("messages.{number}: {what}"));
+        if message["role"] != ["user", "assistant"][number % 2] {
+            return wrong("roles must take turns, beginning with the user");
+        }
+        let Some(blocks) = message["content"].as_array().filter(|blocks| !blocks.is_empty()) else {
+            return wrong("no content");
+        };
+        let is_empty =
+            |block: &Value| block["type"] == "text" && block["text"].as_str().is_none_or(|t| t.trim().is_empty());
+        if blocks.iter().any(is_empty) {
+            return wrong("text content blocks must be non-empty");
+        }
+        let results = ids(blocks, "tool_result", "tool_use_id");
+        let answered: BTreeSet<_> = results.iter().copied().collect();
+        if answered != open || answered.len() != results.len() {
+            return wrong("each tool_use must have its one tool_result in the next message");
+        }
+        if blocks.iter().skip(results.len()).any(|block| block["type"] == "tool_result") {
+            return wrong("tool_result blocks come first");
+        }
+        let calls = ids(blocks, "tool_use", "id");
+        open = calls.iter().copied().collect();
+        if open.len() != calls.len() {
+            return wrong("tool_use ids must be unique");
+        }
+    }
+    if open.is_empty() { Ok(()) } else { Err("the last calls have no results".to_owned()) }
+}
+
+/// Each of `tool_calls` is answered by one `tool` message directly behind; only the first message is the system's.
+fn openai(messages: &[Value]) -> Result<(), String> {
+    let mut open: BTreeSet<&str> = BTreeSet::new();
+    for (number, message) in messages.iter().enumerate() {
+        let wrong = |what: &str| Err(format!("messages.{number}: {what}"));
+        match message["role"].as_str() {
+            Some("tool") if open.remove(message["tool_call_id"].as_str().unwrap_or_default()) => continue,
+            Some("tool") => return wrong("a tool message must follow the call that it answers"),
+            Some("system") if number > 0 => return wrong("only the first message is the system's"),
+            Some("system" | "user" | "assistant") => {}
+            _ => return wrong("no such role"),
+        }
+        if !open.is_empty() {
+            return wrong("tool_calls must be followed by tool messages");
+        }
+        let calls = message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
+        open = calls.iter().map(|call| call["id"].as_str().unwrap_or_default()).collect();
+        if open.len() != calls.len() {
+            return wrong("ids of calls must be unique");
+        }
+    }
+    if open.is_empty() { Ok(()) } else { Err("the last calls have no results".to_owned()) }
+}
