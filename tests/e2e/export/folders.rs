@@ -130,7 +130,7 @@ fn a_name_that_was_given_again_keeps_both_apart() {
     let names: Vec<_> = files(&home.outside().join("out")).into_keys().collect();
     assert_eq!(names.len(), 2, "{names:?}");
     let now = names.iter().find(|name| name.starts_with("a/")).expect("the one that has the name");
-    assert!(fs::read_to_string(home.outside().join("out").join(now)).expect("text").contains("\nnew\n"));
+    assert!(fs::read_to_string(home.outside().join("out").join(now)).expect("text").contains("**You:** new\n"));
     assert!(names.iter().any(|name| name.starts_with("a_")), "{names:?}");
 }
 
