@@ -53,7 +53,7 @@ fn what_a_project_shares_its_agents_know_and_nobody_else() {
     for agent in ["a", "b", "c"] {
         client.init(agent);
     }
-    assert_eq!(kind_of(client.try_remember(shared("a", "x"))), ErrorKind::InvalidParams, "it has no project yet");
+    assert_eq!(kind_of(client.try_remember(shared("a", "x"))), ErrorKind::InvalidConfig, "it has no project yet");
     client.works_on("a", "farm");
     client.works_on("b", " farm ");
     client.works_on("c", "mill");
@@ -94,9 +94,12 @@ fn what_cannot_be_remembered_is_told_and_nothing_is_added() {
     assert_eq!(client.remembered("a").total, 0);
     let params = SearchParams { agent: Some("a".into()), query: "x".into(), limit: None };
     assert_eq!(client.call::<Search>(&params).expect("a search").total, 0);
-    for number in 0..1000 {
-        client.remember("a", &format!("fact {number}"));
-    }
+    client.remember("a", "the first");
+    let database = rusqlite::Connection::open(home.path.join("db/chorus.db")).expect("the catalog");
+    let many = "INSERT INTO memory (uid, agent_id, agent_name, text, created_at, user, source)
+        WITH RECURSIVE number (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM number WHERE n < 1000)
+        SELECT randomblob(16), agent_id, agent_name, 'fact ' || n, created_at, user, source FROM number, memory";
+    assert_eq!(database.execute(many, []).expect("rows"), 999);
     let params = AddParams { agent: Some("a".into()), text: "one more".into(), ..Default::default() };
     assert_eq!(kind_of(client.try_remember(params)), ErrorKind::LimitReached);
     assert_eq!(chorusctl(&home, ["memory", "list", "--json"]).json()["entries"].as_array().map(Vec::len), Some(1000));
@@ -110,7 +113,7 @@ fn secrets_are_counted_and_replaced_where_that_is_asked_for() {
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     client.init("a");
-    let key = format!("the key is ghp_{}", "Ab1".repeat(12));
+    let key = format!("the key is ghp_{}", "9fQ2xLm7Rt4KpZ8vWc3BnY6sDh1JgT5aEuXo");
     let kept = chorusctl(&home, ["memory", "add", &key]);
     assert!(kept.stderr.contains("1 secret in it, kept") && kept.stderr.contains("--redact"), "{}", kept.stderr);
     let replaced = chorusctl(&home, ["memory", "add", "--redact", &key]);

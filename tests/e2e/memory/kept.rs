@@ -51,7 +51,7 @@ fn a_call_of_the_tool_is_known_by_its_message_and_the_session_that_holds_it() {
     assert!(said.starts_with("it is remembered"), "{said}");
     let again = rig.done("remember", json!({"text": " Shearing is in May. "}));
     assert!(again.contains("already"), "{again}");
-    let key = format!("ghp_{}", "Ab1".repeat(12));
+    let key = format!("ghp_{}", "9fQ2xLm7Rt4KpZ8vWc3BnY6sDh1JgT5aEuXo");
     rig.done("remember", json!({"text": format!("the key is {key}")}));
     rig.fails("remember", json!({"text": "x", "path": "../b"}));
     let why = rig.fails("remember", json!({"text": "x", "project": true}));

@@ -155,6 +155,9 @@ fn a_workspace_without_history_or_commits_moves_too() {
     fs::remove_dir_all(fresh.join(".git")).expect("it goes");
     git(&fresh, &["init", "--quiet", "--initial-branch=trunk"]);
     fs::write(fresh.join("b"), "b").expect("a file");
+    for dir in [&bare, &fresh] {
+        fs::remove_file(dir.join(".gitkeep")).expect("it goes");
+    }
     for name in ["bare", "fresh"] {
         let bytes = super::export(&mut client, name).0;
         super::import(&mut client, &bytes, Some(&format!("{name}-2"))).expect("imported");

@@ -11,7 +11,7 @@ use crate::store::catalog::{Remembered, memory};
 /// Remembers something for an agent, or for all of its project. What is remembered already is not added twice.
 ///
 /// # Errors
-/// `agent_not_found`, `invalid_params`, `limit_reached`, `disk_full`, `storage_failed`.
+/// `agent_not_found`, `invalid_params`, `invalid_config` without a project, `limit_reached`, `disk_full`, `storage_failed`.
 pub async fn add(ops: &Ops, params: AddParams) -> Result<AddResult> {
     let agent = select::agent(ops, params.agent.as_deref()).await?;
     let unfit = |why| Failure::invalid(why).hint("a sentence or two; what is longer has its place in docs/");
@@ -21,7 +21,7 @@ pub async fn add(ops: &Ops, params: AddParams) -> Result<AddResult> {
         (Some(project), true) => Some(project.clone()),
         (None, true) => {
             let name = &agent.facts.name;
-            return Err(Failure::new(ErrorKind::InvalidParams, format!("{name} has no project to share it with"))
+            return Err(Failure::new(ErrorKind::InvalidConfig, format!("{name} has no project to share it with"))
                 .hint(format!("chorusctl agent config {name} project NAME")));
         }
     };

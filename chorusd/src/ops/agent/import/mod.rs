@@ -125,11 +125,9 @@ impl Undo {
             tracing::error!(%failure, "what an agent remembers that was not imported is in the catalog still");
         }
         let removed = blocking(move || {
-            let there = self.dirs.iter().filter(|dir| dir.symlink_metadata().is_ok());
-            there
-                .map(|dir| remove_dir(dir))
-                .collect::<std::io::Result<()>>()
-                .map_err(|e| Failure::io("cannot undo an import", &e))
+            let mut there = self.dirs.iter().filter(|dir| dir.symlink_metadata().is_ok());
+            let removed = there.try_for_each(|dir| remove_dir(dir));
+            removed.map_err(|e| Failure::io("cannot undo an import", &e))
         });
         if let Err(failure) = removed.await {
             tracing::error!(%failure, "a failed import could not be undone");
