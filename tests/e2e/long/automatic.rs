@@ -1,6 +1,6 @@
 //! Thirty compactions in place.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use chorus_proto::methods::chain::{Compact, CompactParams};
 use chorus_proto::methods::context::{Rewind, RewindParams};
@@ -65,7 +65,10 @@ fn check_originals(long: &Long) {
     assert!(working_set(&mut client).facts.is_empty(), "what was derived of messages that are gone");
     assert_eq!(client.pins("a"), pins());
     client.call::<Rewind>(&rewind(None, true)).expect("its undo");
-    assert_eq!((client.shown("a").len(), working_set(&mut client)), (before.len(), set));
+    assert_eq!(
+        (client.status_of("a").context.expect("a context").messages, working_set(&mut client)),
+        (before.len() as u64, set)
+    );
     let saved = client.save("a", "all of it");
     check(&exported(&saved));
     let out = long.home.path.join("out.jsonl");
@@ -88,8 +91,9 @@ fn with_a_model_that_writes_down_what_leaves() {
     let mut client = long.client();
     let (set, record) = (working_set(&mut client), client.shown("a"));
     assert!(set.facts.len() > FACTS / 2, "{} facts", set.facts.len());
+    let by_id: HashMap<_, _> = record.iter().map(|message| (Some(message.id.clone()), message)).collect();
     for fact in &set.facts {
-        let from = record.iter().find(|message| Some(&message.id) == fact.message_id.as_ref()).expect("its message");
+        let from = by_id[&fact.message_id];
         assert!(from.content.contains(&*fact.text), "{fact:?} is of {}", from.content);
     }
     // What was contradicted is listed with both sides, and neither was taken out for it.

@@ -149,7 +149,7 @@ fn whatever_is_wrong_with_the_notes_rules_take_their_place_and_the_receipt_says_
         (Answer::empty().stop("refusal"), "the model's answer is a refusal"),
         (Answer::text(["Ports, ports, ports."]), "the model's answer is no JSON object"),
         (Answer::calls("c", "write_down", &huge), "the model's answer is far too long"),
-        (Answer::empty().cut(), "ended in the middle"),
+        (Answer::empty().cut(), "the connection to anthropic broke"),
     ];
     for (answer, why) in cases {
         let rig = Rig::new();

@@ -71,7 +71,7 @@ fn check(record: &[Stored], set: &WorkingSet, plan: &Plan, done: &Compaction) ->
 fn of_any_history_pins_and_open_tasks_stay_and_the_window_is_legal() {
     let mut rng = Rng::new(20);
     let (mut by_rules, mut by_model) = (0, 0);
-    for round in 0..rounds("CHORUS_WINDOW_ROUNDS", ROUNDS) / 10 {
+    for round in 0..rounds("CHORUS_WINDOW_ROUNDS", ROUNDS) / 50 {
         let (record, mut set) = (long(&mut rng), working_set(&mut rng));
         let (limit, mut from) = (100 + rng.below(400), 0);
         for _ in 0..3 {
@@ -84,11 +84,14 @@ fn of_any_history_pins_and_open_tasks_stay_and_the_window_is_legal() {
                     by_model += 1;
                     done
                 }
-                Err(_) => plan.by_rules(&record, &set, None),
+                Err(_) => {
+                    let done = plan.by_rules(&record, &set, None);
+                    assert_eq!(done, plan.by_rules(&record, &set, None), "round {round}: the same every time");
+                    done
+                }
             };
             by_rules += u32::from(done.receipt.source == Some(ItemSource::Rule));
             check(&record, &set, &plan, &done).unwrap_or_else(told);
-            assert_eq!(plan.by_rules(&record, &set, None), plan.by_rules(&record, &set, None), "the same every time");
             (from, _) = (plan.upto, done.derived.put_into(&mut set));
             // What was derived has its share; what people put there has what it needs.
             let by_hand = WorkingSet {
@@ -100,5 +103,5 @@ fn of_any_history_pins_and_open_tasks_stay_and_the_window_is_legal() {
             assert!(derived <= limit / 4 + 120, "round {round}: {derived} of {limit}: {set:?}");
         }
     }
-    assert!(by_rules > 100 && by_model > 100, "{by_rules} by rules, {by_model} by a model");
+    assert!(by_rules > 20 && by_model > 20, "{by_rules} by rules, {by_model} by a model");
 }
