@@ -210,3 +210,32 @@ fn saves_that_nobody_asks_for_commit_too() {
     assert_eq!((stopped.header.trigger, stopped.header.workspace_commit), (Trigger::Shutdown, Some(head(&workspace))));
     assert_eq!(git(&workspace, &["log", "-2", "--format=%s"]), "Checkpoint: shutdown\nCheckpoint: idle_timeout");
 }
+
+#[test]
+fn a_kill_in_the_middle_of_a_checkpoint_loses_nothing() {
+    let home = home();
+    let (daemon, mut client, workspace) = begun(&home);
+    client.append("a", "one");
+    // Enough to keep git busy for a while.
+    for n in 0..2000 {
+        fs::write(workspace.join(format!("file-{n}")), format!("{n}\n").repeat(500)).expect("a file");
+    }
+    let params = SaveParams { agent: Some("a".into()), ..Default::default() };
+    let saving = std::thread::spawn(move || drop(client.call::<Save>(&params)));
+    let lock = workspace.join(".git/index.lock");
+    wait_until("git to begin", DEADLINE, || lock.exists().then_some(()));
+    daemon.kill9();
+    saving.join().expect("the one who saves");
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    assert_eq!((client.texts("a"), client.history("a").len()), (vec!["one".to_owned()], 0));
+    // Whatever git has left, a save goes on; without its lock so does git.
+    save(&mut client, "once more");
+    let _ = fs::remove_file(&lock);
+    let saved = save(&mut client, "and again");
+    assert_eq!(saved.session.header.workspace_commit, Some(head(&workspace)), "{:?}", saved.warnings);
+    assert_eq!(
+        (git(&workspace, &["status", "--porcelain"]), git(&workspace, &["fsck", "--no-dangling"])),
+        Default::default()
+    );
+}
