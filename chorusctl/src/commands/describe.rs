@@ -23,6 +23,25 @@ pub fn name(out: &Out, session: &Session) -> String {
     )
 }
 
+/// Says what was saved before it gave way to another conversation.
+///
+/// # Errors
+/// What standard output says.
+pub fn saved_first(out: &mut Out, saved: Option<&Session>) -> Result<(), Failure> {
+    let Some(saved) = saved else { return Ok(()) };
+    let line = format!("the live conversation is kept: {}", session(out, saved));
+    out.done(&line)
+}
+
+/// How much of a session a live conversation of `live` messages took: `47 messages`, `the first 12 of 47 messages`.
+#[must_use]
+pub fn taken(live: u64, session: &Session) -> String {
+    match session.header.message_count {
+        all if live == all => count(live, "message"),
+        all => format!("the first {live} of {all} messages"),
+    }
+}
+
 /// [`name`] without colours, for notes: those show escape sequences instead of passing them on.
 #[must_use]
 pub fn plain_name(session: &Session) -> String {

@@ -6,18 +6,17 @@ use std::process::Stdio;
 use std::sync::OnceLock;
 
 use tokio::net::UnixStream;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
 use super::cgroups::Cgroups;
-use super::gate::{Gate, Pass};
 use super::guarded::Guarded;
 use super::{Job, Level, Running, Way};
 
 /// The environment variable that leaves only one way to try. For tests; all it can do is take something away.
 pub const ONLY: &str = "CHORUS_SANDBOX";
 
-/// Commands that somebody waits for: of one agent, and of all. What runs in the background is counted elsewhere.
-const MOST_OF_ONE: usize = 8;
+/// Commands that run at once, of those that somebody waits for; an agent's turn has few of them under way. What runs in the
+/// background is counted elsewhere.
 const MOST: usize = 32;
 
 /// The sandbox of this machine.
@@ -32,7 +31,7 @@ pub struct Sandbox {
     /// What else is out of reach, wherever it lies.
     hidden: OnceLock<Vec<PathBuf>>,
     guarded: Guarded,
-    gate: Gate,
+    room: Semaphore,
     level: OnceCell<Level>,
 }
 
@@ -47,7 +46,7 @@ impl Sandbox {
             cgroups: Cgroups::find(home),
             hidden: OnceLock::new(),
             guarded: Guarded::default(),
-            gate: Gate::new(MOST_OF_ONE, MOST),
+            room: Semaphore::new(MOST),
             level: OnceCell::new(),
         }
     }
@@ -87,10 +86,10 @@ impl Sandbox {
         }
     }
 
-    /// Waits until one more command may run in `workspace`, beside those that run there and anywhere. It may until the pass is
-    /// dropped.
-    pub(super) async fn pass(&self, workspace: &Path) -> Pass {
-        self.gate.pass(workspace).await
+    /// Waits until one more command may run, in the order of these calls. It may until what is answered is dropped.
+    pub(super) async fn room(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.room.acquire().await.ok()
     }
 
     /// Starts a command; standard output goes to `output` and standard error to `errors`, standard input is empty.

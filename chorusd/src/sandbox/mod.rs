@@ -7,7 +7,6 @@
 mod bubblewrap;
 mod cgroups;
 mod environment;
-mod gate;
 mod guarded;
 #[cfg(target_os = "linux")]
 pub mod inside;

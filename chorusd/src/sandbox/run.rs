@@ -66,11 +66,11 @@ pub async fn run_redacted(
         }
     };
     tokio::pin!(up);
-    let _pass = tokio::select! {
+    let _room = tokio::select! {
         biased;
         () = cancel.cancelled() => return Ok(Ran::never(Exit::TimedOut, true)),
         () = &mut up => return Ok(Ran::never(Exit::TimedOut, false)),
-        pass = sandbox.pass(&job.confinement.workspace) => pass,
+        room = sandbox.room() => room,
     };
     let (reader, writer) = io::pipe()?;
     let mut running = sandbox.start(job, Stdio::from(writer.try_clone()?), Stdio::from(writer))?;

@@ -1,6 +1,7 @@
 //! How many commands run at once.
 
 use std::fs;
+use std::thread::JoinHandle;
 
 use chorus_proto::Role;
 use chorus_proto::methods::send::{Send, SendParams};
@@ -11,46 +12,57 @@ use serde_json::{Value, json};
 
 use super::Rig;
 
-/// A turn with the same call so many times at once; what came of each.
-fn all_at_once(rig: &Rig, count: usize, params: &Value) -> std::thread::JoinHandle<Vec<String>> {
-    let calls = (0..count).fold(Answer::empty(), |answer, n| answer.call(&format!("c{n}"), "bash", params));
-    rig.server.anthropic().answer(calls);
-    rig.server.anthropic().answer(Answer::text(["Done."]));
+/// An answer with the same call so many times.
+fn calls(count: usize, params: &Value) -> Answer {
+    (0..count).fold(Answer::empty(), |answer, n| answer.call(&format!("c{n}"), "bash", params))
+}
+
+/// A turn of an agent beside the test; what came of each call.
+fn turn(rig: &Rig, agent: &str) -> JoinHandle<Vec<String>> {
     let mut client = rig.client();
     client.set_timeout(Some(DEADLINE * 3)).expect("a time-out");
+    let agent = agent.to_owned();
     std::thread::spawn(move || {
-        let params = SendParams { agent: Some("a".into()), text: "Go.".into(), ..Default::default() };
+        let params = SendParams { agent: Some(agent.clone()), text: "Go.".into(), ..Default::default() };
         client.call::<Send>(&params).expect("a turn");
-        let messages = client.shown("a").into_iter();
+        let messages = client.shown(&agent).into_iter();
         messages.filter(|message| message.role == Role::ToolResult).map(|message| message.content).collect()
     })
 }
 
 #[test]
-fn eight_commands_of_an_agent_run_and_the_others_wait() {
+fn five_commands_of_an_answer_run_and_the_others_wait() {
     let rig = Rig::each().remove(0);
     let log = rig.workspace().join("log");
     let command = "echo begun >> log; until test -e go; do sleep 0.05; done; echo ended >> log";
-    let turn = all_at_once(&rig, 16, &json!({"command": command}));
+    rig.server.anthropic().answer(calls(12, &json!({"command": command})));
+    rig.server.anthropic().answer(Answer::text(["Done."]));
+    let turn = turn(&rig, "a");
     let lines = || fs::read_to_string(&log).unwrap_or_default();
-    wait_until("eight to begin", DEADLINE, || (lines().lines().count() >= 8).then_some(()));
+    wait_until("five to begin", DEADLINE, || (lines().lines().count() >= 5).then_some(()));
     fs::write(rig.workspace().join("go"), "").expect("a sign");
     assert!(turn.join().expect("a client").iter().all(|told| told == "[exit status 0]"));
     let mut running = 0_usize;
     for line in lines().lines() {
         running = if line == "begun" { running + 1 } else { running - 1 };
-        assert!(running <= 8, "{}", lines());
+        assert!(running <= 5, "{}", lines());
     }
-    assert_eq!(lines().matches("begun").count(), 16);
+    assert_eq!(lines().matches("begun").count(), 12);
 }
 
 #[test]
-fn who_waits_too_long_never_begins() {
+fn of_many_agents_thirty_two_commands_run_and_who_waits_too_long_never_begins() {
     let rig = Rig::each().remove(0);
+    let agents: Vec<String> = ["a", "b", "c", "d", "e", "f", "g"].map(str::to_owned).into();
+    agents.iter().skip(1).for_each(|agent| rig.agent(agent, "any"));
     // Deaf, so that none makes room before the time of the last one is up.
-    let command = json!({"command": "trap '' TERM; echo begun >> log; sleep 60; sleep 60", "timeout": 3});
-    let told = all_at_once(&rig, 9, &command).join().expect("a client");
-    assert!(told.iter().all(|told| told.contains("[timed out after 3 s")), "{told:?}");
-    assert_eq!(told.iter().filter(|told| told.contains("it did not begin")).count(), 1, "{told:?}");
-    assert_eq!(fs::read_to_string(rig.workspace().join("log")).expect("a log").matches("begun").count(), 8);
+    let command = json!({"command": "trap '' TERM; echo begun >> log; sleep 60; sleep 60", "timeout": 8});
+    agents.iter().for_each(|_| _ = rig.server.anthropic().answer(calls(5, &command)));
+    agents.iter().for_each(|_| _ = rig.server.anthropic().answer(Answer::text(["Done."])));
+    let turns: Vec<_> = agents.iter().map(|agent| turn(&rig, agent)).collect();
+    let told: Vec<String> = turns.into_iter().flat_map(|turn| turn.join().expect("a client")).collect();
+    assert!(told.len() == 35 && told.iter().all(|told| told.contains("[timed out after 8 s")), "{told:?}");
+    assert_eq!(told.iter().filter(|told| told.contains("it did not begin")).count(), 3, "{told:?}");
+    let log = |agent: &String| fs::read_to_string(rig.home.agent(agent).join("workspace/log")).unwrap_or_default();
+    assert_eq!(agents.iter().map(|agent| log(agent).matches("begun").count()).sum::<usize>(), 32);
 }

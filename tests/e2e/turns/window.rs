@@ -6,6 +6,7 @@ use chorus_proto::{Client, ErrorKind, MendKind, NewMessage, PieceKind, Role, Too
 use chorus_tests::chat::{Chat as _, kind_of};
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::Answer;
+use chorus_tests::{DEADLINE, wait_until};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -99,7 +100,9 @@ fn what_is_shown_is_what_is_sent_by_either_wire() {
     for model in MODELS {
         let rig = Rig::on(model);
         fill(&rig);
-        let before = window(&mut rig.client());
+        // How much it takes is asked of the server beside all else.
+        let known = || Some(window(&mut rig.client())).filter(|window| window.budget.takes.is_some());
+        let before = wait_until("the size of the window", DEADLINE, known);
         rig.answer(Answer::text(["Half"]).gate("go"));
         let turn = rig.send_beside("And now?");
         rig.server.reached("go");

@@ -33,10 +33,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     let params = params(args.session, app)?;
     app.answer::<Resume>(&params, |app, result| {
         warn(app, &result);
-        if let Some(before) = &result.saved_first {
-            let line = format!("the live conversation is kept: {}", describe::session(&app.out, before));
-            app.out.done(&line)?;
-        }
+        describe::saved_first(&mut app.out, result.saved_first.as_ref())?;
         let line = format!("resumed {}", describe::name(&app.out, &result.session));
         app.out.done(&line)?;
         describe::paragraph(&mut app.out, &result.acknowledgement)

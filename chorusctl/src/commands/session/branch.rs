@@ -6,7 +6,6 @@ use crate::app::App;
 use crate::commands::describe;
 use crate::error::Failure;
 use crate::ui::safe;
-use crate::ui::words::count;
 
 /// Go on from a saved conversation in a second line of work
 ///
@@ -40,15 +39,8 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         for warning in &result.warnings {
             app.notes.warning(warning);
         }
-        if let Some(before) = &result.saved_first {
-            let line = format!("the live conversation is kept: {}", describe::session(&app.out, before));
-            app.out.done(&line)?;
-        }
-        let all = result.session.header.message_count;
-        let how_many = match result.messages {
-            live if live == all => count(live, "message"),
-            live => format!("the first {live} of {all} messages"),
-        };
+        describe::saved_first(&mut app.out, result.saved_first.as_ref())?;
+        let how_many = describe::taken(result.messages, &result.session);
         let from = describe::name(&app.out, &result.session);
         let line = format!("{} goes on from {from}: {how_many}", safe::one_line(&result.agent));
         app.out.done(&line)

@@ -32,10 +32,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         for warning in &result.warnings {
             app.notes.warning(warning);
         }
-        if let Some(before) = &result.saved_first {
-            let line = format!("the live conversation is kept: {}", describe::session(&app.out, before));
-            app.out.done(&line)?;
-        }
+        describe::saved_first(&mut app.out, result.saved_first.as_ref())?;
         let [a, b] = [&result.a, &result.b].map(|session| describe::name(&app.out, session));
         let common = count(result.common, "message");
         let line = format!("merged {a} and {b}: {common} of both, and an account");

@@ -40,7 +40,7 @@ pub async fn window(ops: &Ops, agent: &Entry) -> Result<Window> {
         }
         None => None,
     };
-    let remembered = memories::shown(&ops.store.catalog, vec![memories::whose(&facts)]).await?.pop().flatten();
+    let remembered = memories::shown(&ops.store.catalog, vec![memories::whose(facts)]).await?.pop().flatten();
     let model = target.map(|target| target.to_string());
     blocking(move || {
         let messages = call.facts.window.messages;

@@ -9,12 +9,13 @@ mod order;
 mod same_ids;
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
-use chorus_proto::{Client, Message, Role};
+use chorus_proto::{Client, EventType, Message, Role};
 use chorus_tests::chat::Chat as _;
 use chorus_tests::model_server::Answer;
 use serde_json::Value;
 
 use super::{Rig, send};
+use crate::events::events;
 
 /// Sets a key of the agent.
 fn configure(client: &mut Client, key: &str, value: &str) {
@@ -25,6 +26,17 @@ fn configure(client: &mut Client, key: &str, value: &str) {
 /// The results of all calls so far.
 fn results(client: &mut Client) -> Vec<Message> {
     client.shown("a").into_iter().filter(|message| message.role == Role::ToolResult).collect()
+}
+
+/// What was told of calls: `started c0`, `finished c0`.
+fn told(client: &mut Client) -> Vec<String> {
+    let word = |kind| match kind {
+        EventType::ToolStarted => Some("started"),
+        EventType::ToolFinished => Some("finished"),
+        _ => None,
+    };
+    let one = |event: chorus_proto::Event| Some(format!("{} {}", word(event.kind)?, event.data["id"].as_str()?));
+    events(client, 0).into_iter().filter_map(one).collect()
 }
 
 /// A turn with one answer that calls these, and one that ends it; the results.

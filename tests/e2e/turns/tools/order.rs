@@ -10,8 +10,7 @@ use chorus_tests::{DEADLINE, wait_until};
 use serde_json::{Value, json};
 
 use super::super::{MODELS, Rig, assert_legal, send};
-use super::{called, configure, results};
-use crate::events::events;
+use super::{called, configure, results, told};
 
 fn bash(command: &str) -> (&'static str, Value) {
     ("bash", json!({"command": command}))
@@ -29,17 +28,6 @@ fn asked(client: &mut Client) -> Approval {
 
 fn approve(client: &mut Client, id: &str) {
     client.call::<Approve>(&ApproveParams { id: id.into(), ..Default::default() }).expect("approved");
-}
-
-/// What was told of calls: `started c0`, `finished c0`.
-fn told(client: &mut Client) -> Vec<String> {
-    let word = |kind| match kind {
-        EventType::ToolStarted => Some("started"),
-        EventType::ToolFinished => Some("finished"),
-        _ => None,
-    };
-    let one = |event: chorus_proto::Event| Some(format!("{} {}", word(event.kind)?, event.data["id"].as_str()?));
-    events(client, 0).into_iter().filter_map(one).collect()
 }
 
 #[test]

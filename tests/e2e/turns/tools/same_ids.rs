@@ -1,14 +1,13 @@
 //! Calls of one answer that a provider gave one id: each has its own result, in the record, in the window and after a crash.
 
-use chorus_proto::{Client, EventType};
+use chorus_proto::EventType;
 use chorus_tests::chat::Chat as _;
 use chorus_tests::model_server::Answer;
 use chorus_tests::{DEADLINE, wait_until};
 use serde_json::{Value, json};
 
 use super::super::{MODELS, Rig, assert_legal, send};
-use super::{configure, results};
-use crate::events::events;
+use super::{configure, results, told};
 
 /// Calls with these ids and commands.
 fn bash(calls: &[(&str, &str)]) -> Answer {
@@ -35,17 +34,6 @@ fn pairs(body: &Value) -> (Vec<String>, Vec<(String, String)>) {
         }
     }
     (calls, results)
-}
-
-/// What was told of calls: `started same`, `finished same`.
-fn told(client: &mut Client) -> Vec<String> {
-    let word = |kind| match kind {
-        EventType::ToolStarted => Some("started"),
-        EventType::ToolFinished => Some("finished"),
-        _ => None,
-    };
-    let one = |event: chorus_proto::Event| Some(format!("{} {}", word(event.kind)?, event.data["id"].as_str()?));
-    events(client, 0).into_iter().filter_map(one).collect()
 }
 
 #[test]
