@@ -83,7 +83,20 @@ pub fn forget_later(set: &mut WorkingSet, later: &[Stored]) {
     }
     // It is of all messages.
     set.summary = None;
-    let lists = [&mut set.topics, &mut set.decisions, &mut set.open_tasks, &mut set.files_touched, &mut set.conflicts];
+    // All of them by name: one that is added must be thought of here.
+    let WorkingSet {
+        topics,
+        facts,
+        decisions,
+        open_tasks,
+        files_touched,
+        conflicts,
+        background: _,
+        summary: _,
+        pinned_facts: _,
+        token_budget: _,
+    } = set;
+    let lists = [topics, facts, decisions, open_tasks, files_touched, conflicts];
     if lists.iter().all(|list| list.is_empty()) {
         return;
     }
@@ -93,5 +106,47 @@ pub fn forget_later(set: &mut WorkingSet, later: &[Stored]) {
         |item: &Item| item.source == ItemSource::Hand || item.message_id.as_ref().is_none_or(|id| !later.contains(id));
     for list in lists {
         list.retain(stays);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chorus_proto::{NewMessage, Role};
+
+    use super::*;
+
+    #[test]
+    fn what_was_found_in_later_messages_goes_and_what_people_put_there_stays() {
+        let item = |text: &str, source, message: &str| Item {
+            id: text.into(),
+            text: text.into(),
+            source,
+            message_id: Some(message.into()),
+        };
+        let items = vec![
+            item("early", ItemSource::Model, "m1"),
+            item("late", ItemSource::Rule, "m2"),
+            item("by hand", ItemSource::Hand, "m2"),
+        ];
+        let list = || items.clone();
+        let mut set = WorkingSet {
+            background: Some("before".into()),
+            summary: Some("all of it".into()),
+            topics: list(),
+            pinned_facts: list(),
+            facts: list(),
+            decisions: list(),
+            open_tasks: list(),
+            files_touched: list(),
+            conflicts: list(),
+            ..WorkingSet::default()
+        };
+        let message = NewMessage::text(Role::User, "x").complete(|| "m2".into(), jiff::Timestamp::UNIX_EPOCH);
+        forget_later(&mut set, &[Stored::new(&message).unwrap()]);
+        assert_eq!((set.background.as_deref(), set.summary), (Some("before"), None));
+        assert_eq!(set.pinned_facts.len(), 3);
+        for list in [set.topics, set.facts, set.decisions, set.open_tasks, set.files_touched, set.conflicts] {
+            assert_eq!(list.iter().map(|item| item.text.as_str()).collect::<Vec<_>>(), ["early", "by hand"]);
+        }
     }
 }

@@ -25,6 +25,7 @@ pub fn united(a: (&str, &WorkingSet), b: (&str, &WorkingSet)) -> WorkingSet {
         topics: both(&a.1.topics, &b.1.topics, same),
         // What people pinned is kept to the letter.
         pinned_facts: both(&a.1.pinned_facts, &b.1.pinned_facts, str::eq),
+        facts: both(&a.1.facts, &b.1.facts, same),
         decisions: both(&a.1.decisions, &b.1.decisions, same),
         open_tasks: both(&a.1.open_tasks, &b.1.open_tasks, same),
         files_touched: both(&a.1.files_touched, &b.1.files_touched, str::eq),
@@ -46,7 +47,7 @@ fn both(first: &[Item], second: &[Item], same: impl Fn(&str, &str) -> bool) -> V
 
 /// What is held to be so.
 fn stated(set: &WorkingSet) -> Vec<&Item> {
-    set.pinned_facts.iter().chain(&set.decisions).collect()
+    set.pinned_facts.iter().chain(&set.facts).chain(&set.decisions).collect()
 }
 
 #[cfg(test)]
@@ -87,14 +88,15 @@ mod tests {
     #[test]
     fn what_contradicts_is_listed_and_both_stay() {
         let set = |port: &str, store: &str| WorkingSet {
-            pinned_facts: items(&[port, "Berlin is where we are."]),
+            pinned_facts: items(&["Berlin is where we are."]),
+            facts: items(&[port]),
             decisions: items(&[store]),
             ..WorkingSet::default()
         };
         let a = set("The port is 8080.", "We decided to use Postgres for the cache.");
         let b = set("The port is 9090.", "We decided to use Redis for the cache.");
         let both = united(("one", &a), ("two", &b));
-        assert_eq!((both.pinned_facts.len(), both.decisions.len()), (3, 2));
+        assert_eq!((both.pinned_facts.len(), both.facts.len(), both.decisions.len()), (1, 2, 2));
         assert_eq!(
             texts(&both.conflicts),
             [

@@ -38,6 +38,7 @@ pub(super) fn write(out: &mut impl Write, header: &SessionHeader, parent: Option
     let set = &header.working_set;
     for (name, items) in [
         ("Pinned", &set.pinned_facts),
+        ("Facts", &set.facts),
         ("Topics", &set.topics),
         ("Decisions", &set.decisions),
         ("Open tasks", &set.open_tasks),
