@@ -113,10 +113,15 @@ pub fn find(text: &str) -> Result<Found, &'static str> {
         while !cursor.goto_next_sibling() {
             above.pop();
             if !cursor.goto_parent() {
-                return Ok(found);
+                return if stands_in(text, &found) { Ok(found) } else { Err(UNREADABLE) };
             }
         }
     }
+}
+
+/// Whether all that was found is a piece of the text: what the parser was given behind it is not.
+fn stands_in(text: &str, found: &Found) -> bool {
+    found.commands.iter().chain(&found.writes).all(|range| text.get(range.clone()).is_some())
 }
 
 fn parse(text: &str) -> Option<Tree> {
@@ -217,6 +222,17 @@ mod tests {
             let texts = |ranges: Vec<Range<usize>>| ranges.into_iter().map(|range| &text[range]).collect::<Vec<_>>();
             assert_eq!((texts(found.commands), texts(found.writes)), (commands, writes), "{text}");
         }
+    }
+
+    #[test]
+    fn what_ends_behind_the_text_or_within_a_letter_is_not_passed_over() {
+        let stands = |text: &str, commands: &[Range<usize>], writes: &[Range<usize>]| {
+            stands_in(text, &Found { commands: commands.to_vec(), writes: writes.to_vec() })
+        };
+        let (all, behind) = (0..3, 2..4);
+        assert!(stands("a|b", &[all.clone()], &[2..3]) && stands("a|b", &[], &[3..3]));
+        assert!(!stands("a|b", &[all.clone(), behind.clone()], &[]) && !stands("a|b", &[all], &[behind]));
+        assert!(!stands("a|\u{e9}", &[2..3], &[]));
     }
 
     #[test]
