@@ -4,10 +4,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::geteuid;
+use tokio::sync::watch;
 
 /// Where somebody who keeps the machine puts files of their own. The rest of what is seen are files of packages.
 const PLACES: [&str; 3] = ["/etc", "/opt", "/usr/local"];
@@ -18,35 +19,68 @@ const RARELY: u32 = 100;
 const MOST_FOUND: usize = 200;
 const MOST_LOOKED_AT: usize = 1_000_000;
 
+/// How long a new list is waited for where there is an old one.
+const PATIENCE: Duration = Duration::from_millis(500);
+
 /// The files and directories that are to be hidden.
 #[derive(Debug, Default)]
 pub struct Guarded {
-    list: Mutex<Arc<Vec<PathBuf>>>,
-    /// From when on the list is too old. Held while a new one is made.
-    stale: tokio::sync::Mutex<Option<Instant>>,
+    found: Arc<watch::Sender<Found>>,
+}
+
+/// What was found last.
+#[derive(Debug, Default)]
+struct Found {
+    list: Arc<Vec<PathBuf>>,
+    /// From when on the list is too old; `None` before there is one.
+    stale: Option<Instant>,
+    /// A new one is being made.
+    looking: bool,
 }
 
 impl Guarded {
-    /// Makes the list anew where it is old; there is none where the daemon is not root.
+    /// Makes the list anew where it is old; there is none where the daemon is not root. The first one is waited for, a later
+    /// one only for a moment: it is made in the background, also when nobody waits any more.
     pub async fn refresh(&self) {
-        if !geteuid().is_root() {
-            return;
+        if geteuid().is_root() {
+            self.refresh_by(|| PLACES.iter().flat_map(|place| look(Path::new(place))).collect()).await;
         }
-        let mut stale = self.stale.lock().await;
+    }
+
+    async fn refresh_by(&self, look: impl FnOnce() -> Vec<PathBuf> + Send + 'static) {
         let begun = Instant::now();
-        if stale.is_some_and(|stale| begun < stale) {
-            return;
+        let begins = self.found.send_if_modified(|found| {
+            let begins = !found.looking && found.stale.is_none_or(|stale| stale <= begun);
+            found.looking |= begins;
+            begins
+        });
+        if begins {
+            let found = self.found.clone();
+            tokio::spawn(async move {
+                let looked = tokio::task::spawn_blocking(look).await;
+                let looked =
+                    looked.inspect_err(|e| tracing::error!("what only root could read was not looked for: {e}"));
+                found.send_modify(|found| {
+                    found.list = looked.map_or_else(|_| found.list.clone(), Arc::new);
+                    found.stale = Some(Instant::now() + FRESH.max(begun.elapsed() * RARELY));
+                    found.looking = false;
+                });
+            });
         }
-        match tokio::task::spawn_blocking(|| PLACES.iter().flat_map(|place| look(Path::new(place))).collect()).await {
-            Ok(list) => *self.list.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(list),
-            Err(e) => tracing::error!("what only root could read was not looked for: {e}"),
-        }
-        *stale = Some(Instant::now() + FRESH.max(begun.elapsed() * RARELY));
+        let mut found = self.found.subscribe();
+        // Whoever sends is kept here, so that waiting does not fail.
+        let _ = found.wait_for(|found| found.stale.is_some()).await;
+        let _ = tokio::time::timeout(PATIENCE, found.wait_for(|found| !found.looking)).await;
+    }
+
+    /// Whether there is a list, where there has to be one.
+    pub fn is_known(&self) -> bool {
+        !geteuid().is_root() || self.found.borrow().stale.is_some()
     }
 
     /// What was found last.
     pub fn list(&self) -> Arc<Vec<PathBuf>> {
-        self.list.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.found.borrow().list.clone()
     }
 }
 
@@ -89,6 +123,25 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[tokio::test]
+    async fn a_list_is_made_once_though_nobody_waits_and_the_old_one_is_in_force_meanwhile() {
+        let guarded = Guarded::default();
+        let (go, walk) = std::sync::mpsc::sync_channel::<()>(1);
+        let first = move || walk.recv().map(|()| vec!["/first".into()]).unwrap_or_default();
+        // Whoever waits for the first one may give up, and another one joins the same walk.
+        assert!(tokio::time::timeout(Duration::from_millis(1), guarded.refresh_by(first)).await.is_err());
+        go.send(()).unwrap();
+        guarded.refresh_by(|| vec!["/never".into()]).await;
+        assert_eq!(*guarded.list(), [PathBuf::from("/first")]);
+        guarded.found.send_modify(|found| found.stale = Some(Instant::now()));
+        let (go, walk) = std::sync::mpsc::sync_channel::<()>(1);
+        guarded.refresh_by(move || walk.recv().map(|()| vec!["/second".into()]).unwrap_or_default()).await;
+        assert_eq!(*guarded.list(), [PathBuf::from("/first")]);
+        go.send(()).unwrap();
+        let _ = guarded.found.subscribe().wait_for(|found| !found.looking).await;
+        assert_eq!(*guarded.list(), [PathBuf::from("/second")]);
+    }
 
     #[test]
     fn what_others_could_not_read_is_found() {

@@ -59,7 +59,6 @@ impl Sandbox {
     /// What is reached here; finds it out at the first call. `None`: the machine is short of what that takes just now, and the
     /// next call tries again.
     pub async fn known(&self) -> Option<&Level> {
-        self.guarded.refresh().await;
         let found = self.level.get_or_try_init(async || {
             let level = self.probe().await?;
             tracing::info!("commands of agents are confined by: {level}");
@@ -68,6 +67,13 @@ impl Sandbox {
         });
         let short = |e: &io::Error| tracing::warn!("how commands can be confined cannot be found out now: {e}");
         found.await.inspect_err(short).ok()
+    }
+
+    /// Finds out what a command takes to be started: what is reached here, and what it must not see. That may take long where much
+    /// has to be looked through; whoever stops waiting loses nothing of it.
+    pub async fn prepared(&self) -> Option<&Level> {
+        self.guarded.refresh().await;
+        self.known().await
     }
 
     /// What is reached here, where it is known.
@@ -95,9 +101,10 @@ impl Sandbox {
     /// Starts a command; standard output goes to `output` and standard error to `errors`, standard input is empty.
     ///
     /// # Errors
-    /// A command that cannot be started, or before it is known how.
+    /// A command that cannot be started, or before the sandbox is `prepared`.
     pub fn start(&self, job: &Job, output: Stdio, errors: Stdio) -> io::Result<Running> {
-        let level = self.level().ok_or_else(|| io::Error::other("it is not known yet how commands can be confined"))?;
+        let level = self.level().filter(|_| self.guarded.is_known());
+        let level = level.ok_or_else(|| io::Error::other("it is not known yet how commands can be confined"))?;
         self.start_by(level.way, job, output, errors)
     }
 }

@@ -1,6 +1,7 @@
 //! Running a command to its end.
 
 use std::io;
+use std::pin::Pin;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +21,10 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// Bytes that are read at once.
 const PIECE: usize = 64 << 10;
 
+const CANCELLED: &str = "it was cancelled before";
+const UNKNOWN: &str = "it took too long to find out how to confine it";
+const FULL: &str = "too many other commands ran";
+
 /// What came of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
@@ -32,14 +37,14 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// One whose turn to begin never came.
-    fn never(exit: Exit, cancelled: bool) -> Self {
-        Self { exit, output: "[it did not begin: too many other commands ran]".into(), cancelled }
+    /// One whose turn to begin never came; `why` is for a person.
+    fn never(why: &str, cancelled: bool) -> Self {
+        Self { exit: Exit::TimedOut, output: format!("[it did not begin: {why}]"), cancelled }
     }
 }
 
 /// Runs a command until it ends, its time is up, or `cancel` says so. None of its processes is left. Where too many run, it waits
-/// until one of them has ended, and that is part of its time.
+/// until one of them has ended; that, and finding out how it is confined, is part of its time.
 ///
 /// # Errors
 /// A command that cannot be started.
@@ -57,7 +62,6 @@ pub async fn run_redacted(
     cancel: &CancellationToken,
     redactor: Option<&Arc<Redactor>>,
 ) -> io::Result<Ran> {
-    sandbox.known().await;
     let limit = job.confinement.limits.time;
     let up = async {
         match limit {
@@ -66,11 +70,12 @@ pub async fn run_redacted(
         }
     };
     tokio::pin!(up);
-    let _room = tokio::select! {
-        biased;
-        () = cancel.cancelled() => return Ok(Ran::never(Exit::TimedOut, true)),
-        () = &mut up => return Ok(Ran::never(Exit::TimedOut, false)),
-        room = sandbox.room() => room,
+    if let Err(never) = unless(cancel, up.as_mut(), sandbox.prepared(), UNKNOWN).await {
+        return Ok(never);
+    }
+    let _room = match unless(cancel, up.as_mut(), sandbox.room(), FULL).await {
+        Ok(room) => room,
+        Err(never) => return Ok(never),
     };
     let (reader, writer) = io::pipe()?;
     let mut running = sandbox.start(job, Stdio::from(writer.try_clone()?), Stdio::from(writer))?;
@@ -118,4 +123,39 @@ pub async fn run_redacted(
         let _ = tokio::time::timeout(LAST_WORDS, rest).await;
     }
     Ok(Ran { exit: ended?, output: output.finish(), cancelled })
+}
+
+/// Waits for something that a command needs to begin. `Err` where its time was `up` before, for the reason `why`, or it was
+/// cancelled.
+async fn unless<T>(
+    cancel: &CancellationToken,
+    up: Pin<&mut impl Future<Output = ()>>,
+    needed: impl Future<Output = T>,
+    why: &str,
+) -> Result<T, Ran> {
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(Ran::never(CANCELLED, true)),
+        () = up => Err(Ran::never(why, false)),
+        needed = needed => Ok(needed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn one_that_does_not_begin_says_why() {
+        let cancel = CancellationToken::new();
+        let (mut up, mut time) = (Box::pin(ready(())), Box::pin(pending()));
+        assert_eq!(unless(&cancel, time.as_mut(), ready(7), FULL).await, Ok(7));
+        let never = unless(&cancel, up.as_mut(), pending::<()>(), UNKNOWN).await.unwrap_err();
+        assert!(never.output.contains(UNKNOWN) && !never.cancelled && never.exit == Exit::TimedOut);
+        cancel.cancel();
+        let never = unless(&cancel, time.as_mut(), pending::<()>(), FULL).await.unwrap_err();
+        assert!(never.cancelled && !never.output.contains(FULL) && never.output.contains(CANCELLED), "{never:?}");
+    }
 }

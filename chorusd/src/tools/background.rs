@@ -9,6 +9,11 @@ use crate::tasks::Start;
 
 /// Starts `command`, which was judged and allowed, and answers at once.
 pub async fn start(command: String, scene: &Scene) -> Outcome {
+    tokio::select! {
+        biased;
+        () = scene.cancel.cancelled() => return Outcome::error("it was not started: the turn was cancelled"),
+        _ = scene.world.sandbox.prepared() => {}
+    }
     let argv = ["bash", "--noprofile", "--norc", "-c", &command].map(OsString::from);
     let confinement = Confinement {
         workspace: scene.workspace(),

@@ -113,10 +113,15 @@ pub fn find(text: &str) -> Result<Found, &'static str> {
         while !cursor.goto_next_sibling() {
             above.pop();
             if !cursor.goto_parent() {
-                return Ok(found);
+                return if stands_in(text, &found) { Ok(found) } else { Err(UNREADABLE) };
             }
         }
     }
+}
+
+/// Whether all that was found is a piece of the text: what the parser was given behind it is not.
+fn stands_in(text: &str, found: &Found) -> bool {
+    found.commands.iter().chain(&found.writes).all(|range| text.get(range.clone()).is_some())
 }
 
 fn parse(text: &str) -> Option<Tree> {
@@ -217,6 +222,16 @@ mod tests {
             let texts = |ranges: Vec<Range<usize>>| ranges.into_iter().map(|range| &text[range]).collect::<Vec<_>>();
             assert_eq!((texts(found.commands), texts(found.writes)), (commands, writes), "{text}");
         }
+    }
+
+    #[test]
+    fn what_ends_behind_the_text_or_within_a_letter_is_not_passed_over() {
+        let stands = |text: &str, commands: Range<usize>, writes: Range<usize>| {
+            stands_in(text, &Found { commands: vec![commands], writes: vec![writes] })
+        };
+        assert!(stands("a|b", 0..3, 3..3));
+        assert!(!stands("a|b", 2..4, 0..1) && !stands("a|b", 0..1, 2..4));
+        assert!(!stands("a|\u{e9}", 2..3, 0..1));
     }
 
     #[test]

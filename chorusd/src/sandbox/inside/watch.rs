@@ -36,13 +36,16 @@ pub struct Watch {
     most: u64,
     /// File systems in memory, which only this sandbox has.
     memory: Vec<PathBuf>,
+    /// Whether the kernel divides what processes share among them: before 5.3, or built without, it does not.
+    divides: bool,
 }
 
 impl Watch {
     /// `None`: the processes cannot be counted here. `private`: directories of which those in memory count.
     pub fn new(most: u64, private: impl Iterator<Item = PathBuf>) -> Option<Self> {
         let memory = private.filter(|at| statfs(at).is_ok_and(|found| found.f_type == TMPFS)).collect();
-        let watch = Self { most, memory };
+        let divides = divides(Path::new("/proc/self"))?;
+        let watch = Self { most, memory, divides };
         watch.used().ok().map(|_| watch)
     }
 
@@ -64,17 +67,33 @@ impl Watch {
         let held: u64 = self.memory.iter().map(|at| held(at)).sum::<io::Result<u64>>()?;
         let processes = numbered(Path::new("/proc"))?;
         let files = held + unattached()? + nameless(&processes)?;
+        Ok(files + self.used_by(&processes, self.most.saturating_sub(files))?)
+    }
+
+    /// Bytes that processes have, or more where that is less than `most`; what they share is counted for each where the kernel
+    /// does not divide it.
+    fn used_by(&self, processes: &[PathBuf], most: u64) -> io::Result<u64> {
         let all = processes.iter().map(|dir| sum(&dir.join("status"), &STATUS)).sum::<io::Result<u64>>()?;
-        if files + all < self.most {
-            return Ok(files + all);
+        if all < most || !self.divides {
+            return Ok(all);
         }
         let shares = processes.iter().map(|dir| match sum(&dir.join("smaps_rollup"), &SHARES) {
             // One that lets nobody look into it has no share in anything.
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => sum(&dir.join("status"), &STATUS),
             shares => shares,
         });
-        Ok(files + shares.sum::<io::Result<u64>>()?)
+        shares.sum()
     }
+}
+
+/// Whether the kernel tells of a process, this one's directory in `/proc`, what share it has of what is in memory; `None`: not
+/// even what it has in memory, so that nothing can be watched.
+fn divides(own: &Path) -> Option<bool> {
+    let has = |file: &str, names: &[&str]| {
+        let text = fs::read_to_string(own.join(file)).unwrap_or_default();
+        names.iter().all(|name| text.lines().any(|line| line.starts_with(name)))
+    };
+    has("status", &STATUS[..1]).then(|| has("smaps_rollup", &SHARES))
 }
 
 /// Bytes that a file system holds.
@@ -155,6 +174,27 @@ fn lines(text: &str, names: &[&str]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kernel_that_does_not_divide_what_is_shared_bounds_it_all_the_same() {
+        let own = tempfile::tempdir().unwrap();
+        let write = |file: &str, text: &str| fs::write(own.path().join(file), text).unwrap();
+        let used =
+            |divides| Watch { most: 1, memory: Vec::new(), divides }.used_by(&[own.path().to_owned()], 1).unwrap();
+        // 4.4
+        write("status", "VmRSS:\t 100 kB\n");
+        assert_eq!(divides(own.path()), None);
+        // 4.5, and any without CONFIG_PROC_PAGE_MONITOR
+        write("status", "RssAnon:\t 100 kB\nRssShmem:\t 20 kB\n");
+        assert_eq!((divides(own.path()), used(false)), (Some(false), 120 << 10));
+        // 4.14
+        write("smaps_rollup", "Rss: 120 kB\nPss: 110 kB\nSwapPss: 0 kB\n");
+        assert_eq!((divides(own.path()), used(false)), (Some(false), 120 << 10));
+        // 5.3
+        write("smaps_rollup", "Rss: 120 kB\nPss: 110 kB\nPss_Anon: 100 kB\nPss_Shmem: 10 kB\nSwapPss: 0 kB\n");
+        assert_eq!((divides(own.path()), used(true)), (Some(true), 110 << 10));
+        assert!(divides(Path::new("/proc/self")).is_some());
+    }
 
     #[test]
     fn what_can_be_put_nowhere_else_is_counted() {

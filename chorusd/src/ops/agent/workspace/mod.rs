@@ -96,7 +96,7 @@ async fn run(
     let limits = Limits { time: Some(TIME), ..Limits::default() };
     let job = Job { argv, env, confinement: Confinement { workspace: workspace.to_owned(), network: false, limits } };
     let sandbox = &ops.registry.world.sandbox;
-    sandbox.known().await;
+    sandbox.prepared().await;
     let mut errors = tempfile::tempfile_in(ops.home.join("db")).map_err(failed)?;
     let mut running = sandbox.start(&job, output, errors.try_clone().map_err(failed)?.into()).map_err(failed)?;
     let exit = match timeout(TIME, running.wait()).await {
