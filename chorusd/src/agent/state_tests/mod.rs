@@ -331,7 +331,7 @@ fn a_restore_may_bring_messages_that_are_in_no_session() {
     assert_eq!((context.totals.messages, context.unsaved(), context.is_unsaved()), (3, 1, true));
     let effects = bench.append("on");
     let [Effect::Append(append)] = &effects[..] else { panic!("{effects:?}") };
-    assert_eq!(append.first, 3, "behind the reference, the working set and the account");
+    assert_eq!(append.first, 4, "behind the reference, the working set, what resuming cost and the account");
 }
 
 #[test]
