@@ -54,6 +54,7 @@ pub struct WindowPiece {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WindowMessage {
     pub tokens: u64,
+    /// Of what is attached in it, `size` stands for `data`.
     pub message: Message,
 }
 

@@ -70,10 +70,21 @@ pub struct Receipt {
     /// Who chose what is kept of the messages that left: `model` or `rule`; null in receipts of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<ItemSource>,
-    /// Why it was not the model, where there is one.
+    /// Why it was not the model, or not the model alone, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
     /// New facts that are worth remembering beyond this conversation. Nothing remembers them by itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub offered: Vec<String>,
+    /// Open tasks that the model took for done: they left the working set.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub done: Vec<String>,
+    /// Items that left the working set for want of room: the oldest of each list that had more than its share.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub dropped: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }

@@ -102,10 +102,15 @@ async fn compacted(
     let of = (Some(call.context), Some(call.turn));
     let (facts, record, known) = (&call.facts, &call.messages[..], &call.working_set);
     let extraction = Extraction { registry, facts, of, record, leaving: plan.from..plan.upto, known };
-    let fallback = match extraction.run(cancel).await {
+    let extracted = extraction.run(cancel.clone()).await;
+    if cancel.is_cancelled() {
+        let cut_off = Failure::new(ErrorKind::Interrupted, "the turn was ended before its window was compacted");
+        return Err(cut_off.hint("nothing was taken out of the window; send again to go on"));
+    }
+    let fallback = match extracted {
         Extracted::NotAsked => None,
         Extracted::InVain(why) => Some(why),
-        Extracted::Found(found) => match plan.by_model(record, known, *found) {
+        Extracted::Found(notes) => match plan.by_model(record, known, *notes) {
             Ok(compaction) => return Ok(compaction),
             Err(why) => Some(format!("the model's answer {why}")),
         },

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chorus_proto::methods::send::Said;
-use chorus_proto::{ErrorKind, EventType, Receipt, Session, Trigger};
+use chorus_proto::{ErrorKind, EventType, ItemSource, Receipt, Session, Trigger};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -118,7 +118,10 @@ impl State {
         compaction: Box<Compaction>,
         effects: &mut Vec<Effect>,
     ) {
-        let calls = self.turn.as_mut().filter(|turn| turn.id == id).is_some_and(|turn| turn.begin_shrinking(step));
+        if !self.turn.as_ref().is_some_and(|turn| turn.id == id && turn.calls(step)) || self.end_if_cut_off(effects) {
+            return;
+        }
+        let calls = self.turn.as_mut().is_some_and(|turn| turn.begin_shrinking(step));
         let Some(begin) = self.going_on().filter(|_| calls) else { return };
         let number = self.next_record;
         self.next_record = number.saturating_add(1);
@@ -162,13 +165,21 @@ pub(super) fn wish(context: Option<&Context>, wish: Wish) -> Wish {
 
 /// A receipt in a line.
 fn told(receipt: &Receipt) -> String {
-    let Receipt { tokens_before, tokens_after, left, fallback, offered, .. } = receipt;
+    let Receipt { tokens_before, tokens_after, left, source, fallback, offered, done, dropped, .. } = receipt;
     let mut told = format!(
         "the window was compacted: {left} older messages gave way to the working set (~{tokens_before} tokens before, \
          ~{tokens_after} after); nothing is deleted, `chorusctl context compact --undo` shows them again"
     );
-    if let Some(why) = fallback {
-        told.push_str(&format!("; made by rules, not by the model: {why}"));
+    match fallback {
+        Some(why) if *source == Some(ItemSource::Model) => told.push_str(&format!("; {why}")),
+        Some(why) => told.push_str(&format!("; made by rules, not by the model: {why}")),
+        None => {}
+    }
+    if !done.is_empty() {
+        told.push_str(&format!("; no longer open: {}", done.join(" · ")));
+    }
+    if *dropped > 0 {
+        told.push_str(&format!("; for {dropped} older items the working set had no room"));
     }
     if !offered.is_empty() {
         told.push_str(&format!("; worth remembering may be: {} (`chorusctl memory add TEXT`)", offered.join(" · ")));

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use chorus_proto::{ContextInfo, EventType, TokenPair};
+use chorus_proto::{ContextInfo, EventType};
 use futures_util::future::join_all;
 use serde_json::Value;
 use tokio::sync::mpsc::error::TrySendError;
@@ -343,8 +343,7 @@ fn info(head: &Head) -> ContextInfo {
         idle_deadline_at: head.idle_deadline_at,
         parent_id: head.parent,
         unsaved: head.totals.messages.saturating_sub(head.saved_messages),
-        // What is read with the messages; a list does without.
-        restoration_tokens: TokenPair::default(),
+        restoration_tokens: head.restoration,
         meter: None,
     }
 }
@@ -362,6 +361,7 @@ fn head(agent: Uuid, context: &Context) -> Head {
         saved_session: context.saved_session,
         base_session: context.base_session,
         turn: None,
+        restoration: context.restoration,
     }
 }
 

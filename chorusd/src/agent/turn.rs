@@ -110,9 +110,14 @@ pub struct Moment {
 }
 
 impl Turn {
+    /// Whether it waits for this call.
+    pub fn calls(&self, step: u32) -> bool {
+        self.step == step && matches!(self.phase, Phase::Calling)
+    }
+
     /// Waits for a compaction, where it is this call that it belongs to.
     pub fn begin_shrinking(&mut self, step: u32) -> bool {
-        let calls = self.step == step && matches!(self.phase, Phase::Calling);
+        let calls = self.calls(step);
         if calls {
             self.phase = Phase::Shrinking;
         }
@@ -286,10 +291,10 @@ impl State {
 
     /// The next call of the model, unless somebody has ended the turn.
     fn call_or_end(&mut self, effects: &mut Vec<Effect>) {
-        let Some(turn) = &mut self.turn else { return };
-        if let Some(cut_off) = turn.cut_off {
-            return self.close(None, Err(cut_off.in_the_middle()), effects);
+        if self.end_if_cut_off(effects) {
+            return;
         }
+        let Some(turn) = &mut self.turn else { return };
         if let Some(failure) = turn.halted() {
             return self.close(None, Err(failure), effects);
         }
@@ -302,6 +307,15 @@ impl State {
         let Some(turn) = &mut self.turn else { return };
         // What comes of a compaction is looked at in this call only; the next may be long for another reason.
         turn.wish = Wish::IfLong;
+    }
+
+    /// Ends the turn where somebody has cut it off.
+    pub(super) fn end_if_cut_off(&mut self, effects: &mut Vec<Effect>) -> bool {
+        let cut_off = self.turn.as_ref().and_then(|turn| turn.cut_off);
+        if let Some(cut_off) = cut_off {
+            self.close(None, Err(cut_off.in_the_middle()), effects);
+        }
+        cut_off.is_some()
     }
 
     /// What the next call of the model is made of: in the turn that runs, or in one that begins with the next message.

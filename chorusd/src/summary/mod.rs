@@ -28,4 +28,4 @@ pub use extractive::{Extract, extract};
 pub use findings::{Findings, MOST, findings};
 pub use merge::{Line, account, told, united};
 pub use question::{lines_question, question};
-pub use structured::{Found, Piece, form, piece, read};
+pub use structured::{Found, Notes, Piece, form, newest, piece, read};

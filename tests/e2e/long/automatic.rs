@@ -96,6 +96,18 @@ fn with_a_model_that_writes_down_what_leaves() {
         let from = by_id[&fact.message_id];
         assert!(from.content.contains(&*fact.text), "{fact:?} is of {}", from.content);
     }
+    // Each list has the newest of what was found.
+    let ends = [
+        (&set.decisions, "We decided on plan 4950"),
+        (&set.open_tasks, "The test of step 4950 is still to do."),
+        (&set.files_touched, "src/part_"),
+        (&set.topics, "talk of "),
+    ];
+    for (list, newest) in ends {
+        assert!(list.len() > 5 && list.last().is_some_and(|item| item.text.contains(newest)), "{newest}: {list:?}");
+    }
+    let done: Vec<_> = receipts.iter().flat_map(|receipt| &receipt.done).collect();
+    assert!(done.len() > 30 && done.iter().all(|task| task.ends_with("00 is still to do.")), "{done:?}");
     // What was contradicted is listed with both sides, and neither was taken out for it.
     assert!(set.conflicts.len() > 20, "{} contradictions", set.conflicts.len());
     for conflict in &set.conflicts {

@@ -1,6 +1,6 @@
 //! A conversation of 20,000 messages with 300 facts in it: some are pinned, some stand in results of tools, some are contradicted later.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use chorus_proto::{NewMessage, Role, ToolCall};
 use serde_json::value::RawValue;
@@ -71,17 +71,37 @@ pub fn messages(range: std::ops::Range<usize>) -> Vec<NewMessage> {
     range.map(message).collect()
 }
 
-/// What a careful model writes down of a request: each fact with the message that says it, contradictions, and some that nobody said.
+/// What a careful model writes down of a request: each fact with the message that says it, contradictions, what was decided, opened and
+/// done, files, and some that nobody said.
 pub fn notes(asked: &str) -> Value {
     let (mut number, mut facts, mut conflicts) = (0_u64, Vec::new(), Vec::new());
+    let (mut decisions, mut pending, mut done, mut files) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut seen: HashMap<&str, (u64, &str)> = HashMap::new();
+    let mut paths: HashSet<&str> = HashSet::new();
+    let item = |(source, text): (u64, &str)| json!({"text": text, "source": source});
+    let mut head = "";
     for line in asked.lines() {
-        if let Some(head) = line.strip_prefix('[') {
-            number = head.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(number);
+        if let Some(said) = line.strip_prefix('[') {
+            head = said;
+            number = said.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(number);
         }
-        let Some(at) = line.find("Fact ").filter(|_| line.starts_with("> ")) else { continue };
-        let fact = line[at..].split('.').next().expect("a sentence");
-        let item = |(source, text): (u64, &str)| json!({"text": text, "source": source});
+        let Some(said) = line.strip_prefix("> ") else { continue };
+        if head.ends_with(" pending]") {
+            // Every other task is done when it is seen again.
+            done.extend(said.ends_with("00 is still to do.").then_some(number));
+            continue;
+        }
+        if let Some((decided, open)) = said.split_once(". ").filter(|_| said.starts_with("We decided")) {
+            decisions.push(item((number, decided)));
+            pending.push(item((number, open)));
+        }
+        if let Some(path) = said.strip_prefix("{\"path\":\"").and_then(|path| path.strip_suffix("\"}"))
+            && paths.insert(path)
+        {
+            files.push(item((number, path)));
+        }
+        let Some(at) = said.find("Fact ") else { continue };
+        let fact = said[at..].split('.').next().expect("a sentence");
         match seen.get(&fact[..8]) {
             Some(earlier) if earlier.1 != fact => {
                 conflicts.push(json!({"earlier": item(*earlier), "later": item((number, fact))}));
@@ -91,7 +111,11 @@ pub fn notes(asked: &str) -> Value {
         }
         facts.push(item((number, fact)));
     }
+    let topic = facts.last().map(|fact| json!({"text": format!("talk of {}", fact["text"]), "source": fact["source"]}));
     facts.push(json!({"text": "nobody said this", "source": 100_000}));
-    let background = "A plan is worked off, step by step.";
-    json!({"background": background, "topics": [], "decisions": [], "pending": [], "facts": facts, "files": [], "conflicts": conflicts})
+    json!({
+        "background": "A plan is worked off, step by step.",
+        "topics": topic.into_iter().collect::<Vec<_>>(),
+        "decisions": decisions, "pending": pending, "done": done, "facts": facts, "files": files, "conflicts": conflicts,
+    })
 }

@@ -224,6 +224,9 @@ fn by_hand_the_model_acknowledges_and_what_that_cost_stands_apart() {
     client.append("a", "Another thing.");
     client.restore("a", &again.session_id);
     let rig = rig.crash();
+    // Whether its messages were read since the start, or not.
+    let untouched = rig.client().status_of("a").context.expect("a context").restoration_tokens;
+    assert_eq!((untouched.input, untouched.output), (120, 15));
     let params = ShowParams { agent: Some("a".into()), limit: Some(0), ..Default::default() };
     let context = rig.client().call::<Show>(&params).expect("context.show").context.expect("a context");
     assert_eq!((context.restoration_tokens.input, context.restoration_tokens.output), (120, 15));

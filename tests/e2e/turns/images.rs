@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use chorus_proto::methods::context::{Show, ShowParams};
 use chorus_proto::{Attachment, NewMessage, Role};
 use chorus_tests::chat::Chat as _;
 use chorus_tests::ctl::chorusctl;
@@ -39,6 +40,11 @@ fn an_image_goes_from_its_file_to_either_provider() {
             "it stays in the conversation: {due} {}",
             request.text
         );
+        // A picture of the request has its size alone.
+        let params = ShowParams { agent: Some("a".into()), window: true, ..Default::default() };
+        let window = rig.client().call::<Show>(&params).expect("context.show").window.expect("a window");
+        let shown = &window.messages[0].message.attachments[0];
+        assert_eq!((&shown.data, shown.size), (&None, Some(PNG.len() as u64)));
         let kept = &rig.client().shown("a")[0].attachments[0];
         assert_eq!((kept.media_type.as_deref(), kept.size), (Some("image/png"), Some(PNG.len() as u64)));
     }

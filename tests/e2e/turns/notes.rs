@@ -1,15 +1,19 @@
 //! What a model writes down of messages before they leave its window: in a form, with where each item comes from.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::chain::{Compact, CompactParams, CompactResult};
 use chorus_proto::methods::context::{Pin, PinParams, Show, ShowParams};
 use chorus_proto::methods::models::{ModelsParams, Validate};
-use chorus_proto::{Client, EventType, Item, ItemSource, NewMessage, Receipt, Role, WorkingSet};
-use chorus_tests::chat::Chat as _;
+use chorus_proto::{Client, ErrorKind, EventType, Item, ItemSource, NewMessage, Receipt, Role, WorkingSet};
+use chorus_tests::Daemon;
+use chorus_tests::chat::{Chat as _, kind_of};
 use chorus_tests::model_server::{Answer, Recorded};
 use serde_json::{Value, json};
 
-use super::{MODELS, Rig, send};
+use super::{MODELS, Rig, cancel, send};
 
 const PIN: &str = "the old  column stays – „immer“";
 
@@ -175,28 +179,107 @@ fn longer_than_the_model_takes() -> Rig {
     rig
 }
 
+/// A fact of the last message that a request shows.
+fn last_fact(body: &Value) -> Value {
+    let asked = asked(body);
+    let last = asked.lines().filter(|line| line.ends_with(" user]")).next_back().expect("a message");
+    let number: u64 = last.trim_start_matches('[').split(' ').next().expect("one").parse().expect("a number");
+    let fact = asked.lines().filter(|line| line.starts_with("> Item")).next_back().expect("a message");
+    let item = json!({"text": &fact[2..12], "source": number});
+    json!({"background": format!("Up to {}.", &fact[7..11]), "facts": [item]})
+}
+
 #[test]
-fn a_cap_that_is_reached_between_two_pieces_leaves_all_of_it_to_rules() {
+fn a_cap_that_is_reached_between_two_pieces_leaves_what_was_found_and_the_rest_to_rules() {
     let rig = longer_than_the_model_takes();
     set(&mut rig.client(), "daily_token_limit", "300");
-    rig.server.form(|body| Answer::filled_in(body, &json!({"background": "Weights."})).usage(400, 20));
+    rig.server.form(|body| Answer::filled_in(body, &last_fact(body)).usage(400, 20));
     assert!(send(&mut rig.client(), "Go.").is_err(), "nothing is left for the turn itself");
     let Receipt { source, fallback, .. } = receipt(&rig);
-    assert_eq!((source, rig.server.requests().len()), (Some(ItemSource::Rule), 1));
-    assert!(fallback.as_deref().is_some_and(|why| why.contains("300")), "{fallback:?}");
+    assert_eq!((source, rig.server.requests().len()), (Some(ItemSource::Model), 1));
+    let why = fallback.expect("why not all of it is the model's");
+    assert!(why.starts_with("some of it is by rules") && why.contains("300"), "{why}");
+    let set = working_set(&mut rig.client());
+    assert_eq!(set.facts.len(), 1);
+    assert!(!set.summary.expect("a summary").starts_with("Up to"), "it knows of a part alone");
+}
+
+#[test]
+fn of_a_conversation_that_is_far_too_long_the_model_reads_the_newest_pieces() {
+    let rig = longer_than_the_model_takes();
+    let said = |n: u32| NewMessage::text(Role::User, format!("Item {n:04} weighs {n} grams. {}", "x".repeat(170)));
+    rig.client().append("a", "We decided to weigh all of it.");
+    rig.client().append_all("a", (400..1200).map(said).collect());
+    rig.server.form(|body| Answer::filled_in(body, &last_fact(body)));
+    rig.say("Noted.");
+    send(&mut rig.client(), "Go.").expect("a turn");
+    let pieces = rig.server.requests().len() - 1;
+    assert!((6..=8).contains(&pieces), "{pieces} pieces");
+    let Receipt { source, fallback, .. } = receipt(&rig);
+    assert_eq!(source, Some(ItemSource::Model));
+    assert!(
+        fallback.as_deref().is_some_and(|why| why.contains("more than the model is asked to read")),
+        "{fallback:?}"
+    );
+    let set = working_set(&mut rig.client());
+    assert_eq!(set.facts.len(), pieces);
+    assert!(set.summary.expect("a summary").contains("Up to 11"));
+    let [decision] = &set.decisions[..] else { panic!("{:?}", set.decisions) };
+    assert_eq!((&*decision.text, decision.source), ("We decided to weigh all of it.", ItemSource::Rule));
+}
+
+#[test]
+fn one_failure_that_passes_is_waited_for_and_an_answer_that_was_cut_is_asked_for_anew() {
+    let busy = Answer::error(529, r#"{"error":{"type":"overloaded_error","message":"Overloaded"}}"#);
+    for (first, told) in [(busy, None), (Answer::empty().stop("max_tokens"), Some("was cut"))] {
+        let rig = Rig::new();
+        long(&rig);
+        let calls = Arc::new(AtomicUsize::new(0));
+        let always = Arc::new(AtomicBool::new(false));
+        let (counted, fails) = (calls.clone(), always.clone());
+        let bad = first.clone();
+        rig.server.form(move |body| {
+            let call = counted.fetch_add(1, Ordering::SeqCst);
+            if call == 0 || fails.load(Ordering::SeqCst) { bad.clone() } else { Answer::filled_in(body, &notes(body)) }
+        });
+        rig.server.anthropic().always(Answer::text(["Noted."]));
+        send(&mut rig.client(), "Go.").expect("a turn");
+        let Receipt { source, fallback, .. } = receipt(&rig);
+        assert_eq!((source, fallback, calls.load(Ordering::SeqCst)), (Some(ItemSource::Model), None, 2));
+        // Again and again it is given up.
+        always.store(true, Ordering::SeqCst);
+        let result = compact(&mut rig.client(), false);
+        let why = result.receipt.fallback.expect("why");
+        assert!(why.contains(told.unwrap_or("Overloaded")), "{why}");
+        assert!(calls.load(Ordering::SeqCst) <= 12, "{calls:?}");
+    }
+}
+
+#[test]
+fn who_cancels_while_notes_are_written_has_nothing_compacted() {
+    let rig = Rig::new();
+    long(&rig);
+    rig.server.form(|_| Answer::empty().gate("never"));
+    let turn = rig.send_beside("Go.");
+    rig.server.reached("never");
+    cancel(&mut rig.client()).expect("a turn was running");
+    assert_eq!(kind_of(turn.join().expect("the client")), ErrorKind::Interrupted);
+    rig.wait_for(EventType::TurnInterrupted, 1);
+    let compacted = rig.wait_for(EventType::ContextCompacted, 0);
+    assert!(compacted.is_empty(), "{compacted:?}");
+    let set = working_set(&mut rig.client());
+    assert!(set.summary.is_none() && set.facts.is_empty(), "{set:?}");
+    // The next turn has it done.
+    rig.server.form(|body| Answer::filled_in(body, &notes(body)));
+    rig.say("Noted.");
+    send(&mut rig.client(), "Go on.").expect("a turn");
+    assert_eq!(receipt(&rig).source, Some(ItemSource::Model));
 }
 
 #[test]
 fn what_is_longer_than_the_model_takes_is_read_in_pieces() {
     let rig = longer_than_the_model_takes();
-    rig.server.form(|body| {
-        let asked = asked(body);
-        let last = asked.lines().filter(|line| line.ends_with(" user]")).next_back().expect("a message");
-        let number: u64 = last.trim_start_matches('[').split(' ').next().expect("one").parse().expect("a number");
-        let fact = asked.lines().filter(|line| line.starts_with("> Item")).next_back().expect("a message");
-        let item = json!({"text": &fact[2..12], "source": number});
-        Answer::filled_in(body, &json!({"background": format!("Up to {}.", &fact[7..11]), "facts": [item]}))
-    });
+    rig.server.form(|body| Answer::filled_in(body, &last_fact(body)));
     rig.say("Noted.");
     send(&mut rig.client(), "Go.").expect("a turn");
     let pieces = rig.server.requests().len() - 1;
@@ -227,4 +310,38 @@ fn by_hand_the_next_link_knows_what_the_model_wrote_down() {
     assert!(background.contains("Facts: Service 000 listens on 8000"), "{background}");
     assert!(background.contains("Contradictions: earlier: one port each; later: two ports each"), "{background}");
     assert_eq!(rig.client().pins("a"), [PIN]);
+}
+
+#[test]
+fn by_hand_what_the_model_wrote_down_outlasts_a_message_that_comes_meanwhile() {
+    let rig = Rig::new();
+    long(&rig);
+    rig.server.form(|body| Answer::filled_in(body, &notes(body)).gate("notes"));
+    rig.server.anthropic().always(Answer::text(["Ports were listed. I am ready."]));
+    let mut client = rig.client();
+    let compacting = std::thread::spawn(move || compact(&mut client, false));
+    rig.server.reached("notes");
+    rig.client().append("a", "We decided to paint the door.");
+    rig.server.open("notes");
+    let Receipt { source, offered, left, .. } = compacting.join().expect("the client").receipt;
+    assert_eq!((source, left), (Some(ItemSource::Model), 141));
+    assert_eq!(offered, ["Service 000 listens on 8000"]);
+    let forms = rig.server.requests().iter().filter(|request| !request.body["tool_choice"].is_null()).count();
+    assert_eq!(forms, 1, "it is paid for once");
+    let background = working_set(&mut rig.client()).background.expect("a background");
+    assert!(background.contains("Facts: Service 000 listens on 8000"), "{background}");
+    assert!(background.contains("paint the door"), "{background}");
+}
+
+#[test]
+fn by_hand_a_model_that_is_not_there_is_said_to_be_the_reason() {
+    let rig = Rig::new();
+    long(&rig);
+    let Rig { server, home, daemon, model } = rig;
+    assert!(daemon.terminate().success());
+    let daemon = Daemon::start_with(&home, "");
+    let rig = Rig { server, home, daemon, model };
+    let Receipt { source, fallback, .. } = compact(&mut rig.client(), false).receipt;
+    assert_eq!(source, Some(ItemSource::Rule));
+    assert!(fallback.as_deref().is_some_and(|why| why.contains("anthropic")), "{fallback:?}");
 }

@@ -1,7 +1,7 @@
 //! `chorusctl context compact`.
 
-use chorus_proto::Receipt;
 use chorus_proto::methods::chain::{Compact, CompactParams};
+use chorus_proto::{ItemSource, Receipt};
 
 use crate::app::App;
 use crate::commands::describe;
@@ -44,10 +44,14 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     })
 }
 
-/// Why no model did it, where there is one, and what could be remembered: nothing is, by itself.
+/// Why no model did it, or not all of it, where there is one, and what could be remembered: nothing is, by itself.
 fn offer(app: &App, receipt: &Receipt) {
     if let Some(why) = &receipt.fallback {
-        app.notes.line(&format!("the working set is made by rules: {}", safe::one_line(why)));
+        let who = if receipt.source == Some(ItemSource::Model) { "by the model and by rules" } else { "by rules" };
+        app.notes.line(&format!("the working set is made {who}: {}", safe::one_line(why)));
+    }
+    for task in &receipt.done {
+        app.notes.line(&format!("no longer open: {}", safe::one_line(task)));
     }
     for fact in &receipt.offered {
         app.notes.line(&format!("may be worth remembering: {}", safe::one_line(fact)));

@@ -1,7 +1,7 @@
 use chorus_proto::{ItemSource, NewMessage, Role};
 
 use super::*;
-use crate::summary::Found;
+use crate::summary::{Found, Notes};
 
 /// As rules do it.
 fn compaction(record: &[Stored], of: (usize, usize), set: &WorkingSet, limit: u64, wish: Wish) -> Option<Compaction> {
@@ -118,16 +118,67 @@ fn what_a_model_wrote_down_is_taken_where_it_says_something_and_less_than_was_sa
     let mut set = WorkingSet { pinned_facts: vec![item("pinned", ItemSource::Hand)], ..WorkingSet::default() };
     set.open_tasks = vec![item("an older task", ItemSource::Rule)];
     let plan = plan(&record, (0, LAST), &set, 6000, Wish::IfLong).unwrap();
-    let fact = |text: &str| Found { facts: vec![item(text, ItemSource::Model)], ..Found::default() };
+    let fact = |text: &str| Notes::from(Found { facts: vec![item(text, ItemSource::Model)], ..Found::default() });
     let done = plan.by_model(&record, &set, fact("The port is 8080.")).unwrap();
     assert_eq!((done.receipt.source, done.receipt.offered.len()), (Some(ItemSource::Model), 1));
     assert_eq!((done.derived.facts.len(), done.derived.open_tasks.len()), (1, 1));
     assert!(done.derived.summary.is_some(), "the conversation's own words");
-    assert_eq!(plan.by_model(&record, &set, Found::default()), Err("says nothing"));
+    assert_eq!(plan.by_model(&record, &set, Notes::default()), Err("says nothing"));
     assert_eq!(plan.by_model(&record, &set, fact(&"x".repeat(40_000))), Err("is longer than the conversation"));
-    // What is open is more than has room: none of it goes for the model's sake.
-    set.open_tasks = (0..200).map(|n| item(&format!("task {n} {}", "z".repeat(60)), ItemSource::Rule)).collect();
-    assert_eq!(plan.by_model(&record, &set, fact("The port is 8080.")), Err("leaves no room for what is open"));
+    // What is open is more than has room: the oldest goes, but what a hand put there, and what is new is kept.
+    let hand = item("a task of a hand", ItemSource::Hand);
+    let tasks = (0..300).map(|n| item(&format!("task {n} {}", "z".repeat(60)), ItemSource::Rule));
+    set.open_tasks = std::iter::once(hand.clone()).chain(tasks).collect();
+    let done = plan.by_model(&record, &set, fact("The port is 8080.")).unwrap();
+    let (facts, tasks) = (&done.derived.facts, &done.derived.open_tasks);
+    assert!(facts.len() == 1 && tasks[0] == hand && tasks.last() == set.open_tasks.last(), "{tasks:?}");
+    assert_eq!(done.receipt.dropped, (set.open_tasks.len() - tasks.len()) as u64);
+}
+
+#[test]
+fn each_list_has_its_share_and_the_oldest_of_each_go_first() {
+    let items = |what: &str, source| (0..400).map(|n| item(&format!("{what} {n:03} xxxxxxxxxxxx"), source)).collect();
+    let set = WorkingSet {
+        facts: items("fact", ItemSource::Model),
+        decisions: items("made", ItemSource::Model),
+        open_tasks: items("task", ItemSource::Rule),
+        conflicts: items("both", ItemSource::Model),
+        topics: items("talk", ItemSource::Model),
+        files_touched: vec![item("src/main.rs", ItemSource::Rule)],
+        ..WorkingSet::default()
+    };
+    let record = talk(30, 400);
+    let plan = plan(&record, (0, LAST), &set, 6000, Wish::IfLong).unwrap();
+    let found = Found { files_touched: vec![item("src/lib.rs", ItemSource::Model)], ..Found::default() };
+    let done = plan.by_model(&record, &set, found.into()).unwrap();
+    let Derived { facts, decisions, open_tasks, conflicts, topics, files_touched, token_budget, .. } = done.derived;
+    assert_eq!(files_touched.len(), 2, "what needs less than its share loses nothing");
+    for (list, before) in [
+        (&facts, &set.facts),
+        (&decisions, &set.decisions),
+        (&open_tasks, &set.open_tasks),
+        (&conflicts, &set.conflicts),
+        (&topics, &set.topics),
+    ] {
+        assert!(list.len() >= 6 && before.ends_with(list), "{list:?}");
+    }
+    assert!(facts.len() > decisions.len() && decisions.len() > topics.len());
+    assert!(token_budget.used <= token_budget.limit && token_budget.used > token_budget.limit * 9 / 10);
+    let left = [&facts, &decisions, &open_tasks, &conflicts, &topics].map(Vec::len).iter().sum::<usize>();
+    assert_eq!(done.receipt.dropped as usize, 2000 - left);
+}
+
+#[test]
+fn what_a_model_takes_for_done_leaves_the_open_tasks_and_the_receipt_says_it() {
+    let record = talk(30, 400);
+    let open_tasks =
+        vec![item("one", ItemSource::Rule), item("two", ItemSource::Hand), item("three", ItemSource::Model)];
+    let set = WorkingSet { open_tasks, ..WorkingSet::default() };
+    let plan = plan(&record, (0, LAST), &set, 6000, Wish::IfLong).unwrap();
+    let found = Found { done: vec!["one".into(), "two".into()], ..Found::default() };
+    let done = plan.by_model(&record, &set, found.into()).unwrap();
+    let open: Vec<_> = done.derived.open_tasks.iter().map(|task| &*task.text).collect();
+    assert_eq!((open, done.receipt.done), (vec!["two", "three"], vec!["one".to_owned()]));
 }
 
 #[test]

@@ -370,6 +370,18 @@ fn a_compaction_is_no_call_of_the_model() {
 }
 
 #[test]
+fn a_turn_that_is_cut_off_is_not_compacted() {
+    let mut bench = Bench::asking();
+    assert_eq!(names(&bench.ask(Verb::EndTurns)), ["stop", "ok"]);
+    let compaction = Box::new(Compaction { upto: 1, derived: Derived::default(), receipt: Receipt::default() });
+    let late = bench.handle(Event::Compacted { of: (T1, 1), moment: MOMENT, compaction });
+    assert!(!late.iter().any(|effect| matches!(effect, Effect::Compact { .. })), "{late:?}");
+    let told = failed(&bench.handle(closed(T1)));
+    assert!(told.message.contains("the daemon was stopped"), "{told:?}");
+    assert_eq!((bench.state.in_turn(), bench.state.context().unwrap().view()), (false, 0));
+}
+
+#[test]
 fn who_asks_whether_a_context_is_free_hears_of_a_turn() {
     let mut bench = Bench::asking();
     assert_eq!(reply(bench.ask(Verb::IsFree)).unwrap_err().kind, ErrorKind::Busy);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use chorus_proto::methods::chain::{CompactParams, CompactResult};
 use chorus_proto::{ErrorKind, ItemSource, Receipt, Session};
 
-use super::parent::{Acknowledged, Kept, Parent, STAYS};
+use super::parent::{Acknowledged, Kept, Parent, STAYS, Written};
 use super::wrong_reply;
 use crate::agent::compaction::tokens;
 use crate::agent::directory::Entry;
@@ -17,7 +17,8 @@ use crate::ops::{Ops, select, view};
 /// How long the model's summary is waited for; then the one in the conversation's own words goes on.
 const SUMMARY: Duration = Duration::from_secs(30);
 
-/// How often it is begun anew because the conversation has gone on meanwhile. Only the first time a model is asked.
+/// How often it is begun anew because the conversation has gone on meanwhile. Only the first time a model is asked, and what it wrote
+/// down then is kept.
 const TRIES: usize = 5;
 
 /// Saves the conversation and goes on in a fresh context, the next link of its chain; with `undo` takes the last compaction in
@@ -32,7 +33,7 @@ pub async fn compact(ops: &Ops, params: CompactParams) -> Result<CompactResult> 
     if params.undo {
         return undo(ops, &agent).await;
     }
-    let mut last = String::new();
+    let (mut last, mut written) = (String::new(), None);
     for attempt in 0..TRIES {
         let reply = ops.registry.ask(agent.facts.id, Verb::SaveToCompact).await?.reply;
         let Reply::SavedToCompact { context, view, session, pending } = reply else { return Err(wrong_reply()) };
@@ -41,7 +42,7 @@ pub async fn compact(ops: &Ops, params: CompactParams) -> Result<CompactResult> 
             ops.registry.summaries.settled(session.header.id, SUMMARY).await;
         }
         last = session.header.session_id.clone();
-        if let Some(result) = go_on(ops, &agent, (context, view, *session), first).await? {
+        if let Some(result) = go_on(ops, &agent, (context, view, *session), &mut written).await? {
             return Ok(result);
         }
     }
@@ -55,7 +56,7 @@ async fn go_on(
     ops: &Ops,
     agent: &Entry,
     (context, view, saved): (ContextNo, usize, Session),
-    ask: bool,
+    written: &mut Option<Written>,
 ) -> Result<Option<CompactResult>> {
     let (id, name) = (saved.header.id, &agent.facts.name);
     let gone =
@@ -63,7 +64,12 @@ async fn go_on(
     let row = ops.store.catalog.session(id).await?.ok_or_else(gone)?;
     // Nothing but the session has what the live context would end with.
     let mut parent = Parent::whole(ops, &agent.facts, &row).await?;
-    let kept = if ask { parent.write_down(ops, &agent.facts, view).await } else { Kept::default() };
+    let ask = written.is_none();
+    let notes = match written.take() {
+        Some(written) => written,
+        None => parent.write_down(ops, &agent.facts, view).await,
+    };
+    let kept = parent.take(written.insert(notes));
     let opening = parent.acknowledge(ops, &agent.facts, ask).await?;
     if !opening.generated || kept.source == Some(ItemSource::Model) {
         Parent::still_whole(ops, &agent.facts, &row).await?;
@@ -102,7 +108,7 @@ async fn go_on(
 }
 
 fn receipt(parent: &Parent, opening: &Acknowledged, kept: Kept) -> Receipt {
-    let Kept { source, fallback, offered } = kept;
+    let Kept { source, fallback, offered, done } = kept;
     let header = &parent.header;
     let (from, to) = parent.ends.clone();
     Receipt {
@@ -117,6 +123,8 @@ fn receipt(parent: &Parent, opening: &Acknowledged, kept: Kept) -> Receipt {
         source: source.or(Some(ItemSource::Rule)),
         fallback,
         offered,
+        done,
+        dropped: 0,
     }
 }
 

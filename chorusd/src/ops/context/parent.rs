@@ -17,7 +17,7 @@ use crate::message::Stored;
 use crate::ops::session::get::read;
 use crate::ops::{Ops, blocking, view};
 use crate::store::catalog::SessionRow;
-use crate::summary::{self, Digest, background, findings};
+use crate::summary::{self, Digest, Found, Notes, background, findings};
 
 /// The newest messages that are looked at for decisions, tasks and files.
 const NEWEST: u64 = 2000;
@@ -57,6 +57,18 @@ pub struct Kept {
     pub fallback: Option<String>,
     /// New facts that are worth remembering.
     pub offered: Vec<String>,
+    /// Open tasks that are done.
+    pub done: Vec<String>,
+}
+
+/// What a model wrote down of a session, or why it did not.
+#[derive(Debug, Clone, Default)]
+pub struct Written {
+    found: Option<Found>,
+    fallback: Option<String>,
+    /// Messages that there were then, and the id of the last.
+    count: usize,
+    last: Option<String>,
 }
 
 impl Parent {
@@ -125,34 +137,54 @@ impl Parent {
         Ok(Self { header, found, background, messages, ends, warnings })
     }
 
-    /// Has the agent's model write down what must not be forgotten of the messages from `from` on, those before it being known already:
-    /// it takes the place of what rules found. Where it cannot, that stays.
-    pub async fn write_down(&mut self, ops: &Ops, agent: &Facts, from: usize) -> Kept {
-        let mut known = self.header.working_set.clone();
+    /// Has the agent's model write down what must not be forgotten of the messages from `from` on, those before it being known already.
+    pub async fn write_down(&self, ops: &Ops, agent: &Facts, from: usize) -> Written {
         let extraction = Extraction {
             registry: &ops.registry,
             facts: agent,
             of: (None, None),
             record: &self.messages,
             leaving: from..self.messages.len(),
-            known: &known,
+            known: &self.header.working_set,
         };
-        let found = match extraction.run(ops.stop.child_token()).await {
-            Extracted::NotAsked => return Kept::default(),
-            Extracted::InVain(why) => return Kept { fallback: Some(why), ..Kept::default() },
-            Extracted::Found(found) => *found,
+        let in_vain = |why| Written { fallback: Some(why), ..Written::default() };
+        let Notes { found, fallback } = match extraction.run(ops.stop.child_token()).await {
+            Extracted::NotAsked => return Written::default(),
+            Extracted::InVain(why) => return in_vain(why),
+            Extracted::Found(notes) => *notes,
         };
         if let Err(why) = worth_keeping(&found, self.messages.get(from..).unwrap_or_default()) {
-            return Kept { fallback: Some(format!("the model's answer {why}")), ..Kept::default() };
+            return in_vain(format!("the model's answer {why}"));
+        }
+        Written { found: Some(found), fallback, count: self.messages.len(), last: self.ends.1.clone() }
+    }
+
+    /// Takes what was written down: it takes the place of what rules found, but of messages that came since. Where there is nothing, that
+    /// stays.
+    pub fn take(&mut self, written: &Written) -> Kept {
+        let Written { found, fallback, count, last } = written.clone();
+        let Some(found) = found else { return Kept { fallback, ..Kept::default() } };
+        let (read, since) = self.messages.split_at_checked(count).unwrap_or_default();
+        let id = read.last().and_then(|message| message.to_message().ok()).map(|message| message.id);
+        if id.is_none() || id != last {
+            let fallback = Some("the conversation was changed while the model wrote it down".to_owned());
+            return Kept { fallback, ..Kept::default() };
         }
         let offered = found.facts.iter().map(|fact| fact.text.clone()).collect();
         if self.header.summary_source != SummarySource::Llm {
             self.header.summary = found.summary.clone().or(self.header.summary.take());
         }
+        let mut known = self.header.working_set.clone();
+        let open = |set: &WorkingSet| set.open_tasks.iter().map(|task| task.text.clone()).collect::<Vec<_>>();
+        let mut done = open(&known);
         found.add_to(&mut known);
+        let still = open(&known);
+        done.retain(|task| !still.contains(task));
+        let since = since.iter().filter_map(|message| message.to_message().ok());
+        Found::from(findings(since, &known, summary::MOST)).add_to(&mut known);
         self.found = known;
         self.background = background(&self.header, &self.found);
-        Kept { source: Some(ItemSource::Model), fallback: None, offered }
+        Kept { source: Some(ItemSource::Model), fallback, offered, done }
     }
 
     /// The working set of a context that goes on from it.

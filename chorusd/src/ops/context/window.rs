@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use chorus_proto::{Mend, PieceKind, Receipt, Window, WindowBudget, WindowMessage, WindowPiece, WindowTool};
+use chorus_proto::{
+    ErrorKind, Mend, Message, PieceKind, Receipt, Window, WindowBudget, WindowMessage, WindowPiece, WindowTool,
+};
 
 use super::wrong_reply;
 use crate::agent::compaction::Wish;
@@ -15,14 +17,17 @@ use crate::agent::prompt::{Prompt, estimated};
 use crate::agent::state::State;
 use crate::agent::window::Mended;
 use crate::estimate::{self, Parts, piece};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::llm::ToolSpec;
 use crate::ops::{Ops, blocking};
+
+/// Bytes that an answer may have around a window.
+const AROUND: usize = 16 << 10;
 
 /// The account of it: made of what the call itself would be made of.
 ///
 /// # Errors
-/// `corrupt_session` where the context cannot be read back; a database that cannot be read.
+/// `corrupt_session` where the context cannot be read back; `frame_too_long`; a database that cannot be read.
 pub async fn window(ops: &Ops, agent: &Entry) -> Result<Window> {
     let facts = &agent.facts;
     let call = match ops.registry.info(facts.id) {
@@ -42,17 +47,55 @@ pub async fn window(ops: &Ops, agent: &Entry) -> Result<Window> {
     };
     let remembered = memories::shown(&ops.store.catalog, vec![memories::whose(facts)]).await?.pop().flatten();
     let model = target.map(|target| target.to_string());
+    let (max_frame, name) = (ops.config.max_frame, facts.name.clone());
     blocking(move || {
         let messages = call.facts.window.messages;
         let (prompt, compacts) = prepared(call, &remembered, takes);
-        Ok(account(
-            prompt,
-            compacts,
-            model,
-            WindowBudget { takes, window_messages: messages as u64, ..Default::default() },
-        ))
+        let budget = WindowBudget { takes, window_messages: messages as u64, ..Default::default() };
+        let window = account(prompt, compacts, model, budget);
+        fitting(window, max_frame, &name)
     })
     .await
+}
+
+/// The message with the size of what is attached in place of its data: it is a picture of the request.
+fn pictured(mut message: Message) -> Message {
+    for file in &mut message.attachments {
+        if let Some(data) = file.data.take() {
+            let padding = data.bytes().rev().take_while(|byte| *byte == b'=').count();
+            file.size = Some((data.len() / 4 * 3).saturating_sub(padding) as u64);
+        }
+    }
+    message
+}
+
+/// The window, where a frame has room for it.
+fn fitting(window: Window, max_frame: usize, agent: &str) -> Result<Window> {
+    let mut length = Length(0);
+    serde_json::to_writer(&mut length, &window).map_err(|e| Failure::internal(e.to_string()))?;
+    if length.0 <= max_frame.saturating_sub(AROUND) {
+        return Ok(window);
+    }
+    let what = format!("the window has {} bytes, more than a frame may have", length.0);
+    let hint = format!(
+        "`chorusctl --agent {agent} context show --last N` shows the messages alone; \
+         `chorusctl agent config {agent} window_messages N` has the model shown fewer"
+    );
+    Err(Failure::new(ErrorKind::FrameTooLong, what).hint(hint))
+}
+
+/// Bytes that were written.
+struct Length(usize);
+
+impl std::io::Write for Length {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// What is asked, after the compaction that comes before it, where one does.
@@ -81,7 +124,7 @@ fn account(prompt: Prompt, compacts: Option<Receipt>, model: Option<String>, bud
     let messages: Vec<_> = request
         .messages
         .into_iter()
-        .map(|message| WindowMessage { tokens: Parts::of(&message).tokens(), message })
+        .map(|message| WindowMessage { tokens: Parts::of(&message).tokens(), message: pictured(message) })
         .collect();
     let tool = |spec: &Arc<ToolSpec>| WindowTool { name: spec.name.clone(), tokens: estimate::tool(spec) };
     let tools: Vec<_> = request.tools.iter().map(tool).collect();

@@ -1,5 +1,6 @@
 //! The head of a context: what is known of it without its messages.
 
+use chorus_proto::TokenPair;
 use jiff::Timestamp;
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row, params};
@@ -34,6 +35,8 @@ pub struct Head {
     pub base_session: Option<Uuid>,
     /// The turn that it is in, or was in when the daemon ended.
     pub turn: Option<Uuid>,
+    /// What resuming cost.
+    pub restoration: TokenPair,
 }
 
 /// Nanoseconds since 1970; good until 2262.
@@ -123,11 +126,18 @@ pub fn set_newest(conn: &Connection, context: ContextNo, newest: Option<i64>) ->
     Ok(())
 }
 
+/// Sets what resuming cost.
+pub fn restored(conn: &Connection, context: ContextNo, cost: TokenPair) -> Result<()> {
+    conn.prepare_cached("UPDATE contexts SET restored_input = ?2, restored_output = ?3 WHERE id = ?1")?
+        .execute(params![context.0, cost.input, cost.output])?;
+    Ok(())
+}
+
 /// All heads.
 pub fn all(conn: &Connection) -> Result<Vec<Head>> {
     let mut statement = conn.prepare(
         "SELECT id, agent_id, started_at, last_activity_at, idle_deadline_at, messages, queries, chars, parent_id,
-                saved_messages, saved_session, base_session, turn FROM contexts WHERE NOT ended ORDER BY id",
+                saved_messages, saved_session, base_session, turn, restored_input, restored_output FROM contexts WHERE NOT ended ORDER BY id",
     )?;
     let heads = statement.query_map([], read)?.collect::<rusqlite::Result<_>>()?;
     Ok(heads)
@@ -146,6 +156,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Head> {
         saved_session: uuid(row, 10)?,
         base_session: uuid(row, 11)?,
         turn: uuid(row, 12)?,
+        restoration: TokenPair { input: row.get(13)?, output: row.get(14)? },
     })
 }
 

@@ -74,6 +74,7 @@ impl Journal {
             if !restoration.is_zero() {
                 let TokenPair { input, output } = restoration;
                 chain.add(conn, first, &Record::Restoration { input, output })?;
+                head::restored(conn, context, restoration)?;
                 first += 1;
             }
             for (number, message) in (first..).zip(&added) {
@@ -103,6 +104,7 @@ impl Journal {
             chain.add(conn, 0, &Record::WorkingSet { json: &working_set })?;
             let TokenPair { input, output } = restoration;
             chain.add(conn, 1, &Record::Restoration { input, output })?;
+            head::restored(conn, context, restoration)?;
             for (number, message) in (2_u32..).zip(&messages) {
                 chain.add(conn, number, &Record::Message { json: message.json() })?;
             }

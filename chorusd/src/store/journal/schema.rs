@@ -96,6 +96,11 @@ pub const MIGRATIONS: Migrations = &[
     "SELECT 1;",
     // Small things by name: the newest row of the audit log, which is in another file.
     "CREATE TABLE marks (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;",
+    // What resuming cost, for lists: the record of it is read with the messages. Of older contexts it is known when they are.
+    "
+    ALTER TABLE contexts ADD COLUMN restored_input INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE contexts ADD COLUMN restored_output INTEGER NOT NULL DEFAULT 0;
+",
 ];
 
 /// The highest number that any context has.

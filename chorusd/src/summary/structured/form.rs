@@ -20,6 +20,11 @@ pub fn form() -> Value {
         "topics": list("what was talked about"),
         "decisions": list("what was decided"),
         "pending": list("what is still open"),
+        "done": {
+            "type": "array",
+            "description": "what was pending already and is done now: the numbers of those lines of what is known",
+            "items": {"type": "integer"},
+        },
         "facts": list("names, numbers, places and limits that hold and may be needed again"),
         "files": list("paths of files that were looked at or changed: the path alone"),
         "conflicts": {

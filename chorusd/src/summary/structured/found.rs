@@ -1,13 +1,22 @@
 //! What was found, from one piece or from all.
 
-use chorus_proto::{Item, WorkingSet};
+use chorus_proto::{Item, ItemSource, WorkingSet};
 
+use crate::summary::findings::Findings;
 use crate::summary::fit::cut;
 
 /// The longest summary, in characters.
 const SUMMARY: usize = 1000;
 
-/// What a model wrote down of the messages that leave.
+/// What was written down of the messages that leave.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Notes {
+    pub found: Found,
+    /// Why not all of it is of the model, for people.
+    pub fallback: Option<String>,
+}
+
+/// What a model wrote down of the messages that leave, and rules of those that it was not asked about.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Found {
     /// What it was about and how it stands.
@@ -19,13 +28,16 @@ pub struct Found {
     pub files_touched: Vec<Item>,
     /// Where two of them contradict each other: both, in one text.
     pub conflicts: Vec<Item>,
+    /// Ids of open tasks that are done.
+    pub done: Vec<String>,
 }
 
 impl Found {
     /// Takes what was found in the next piece.
     pub fn join(&mut self, next: Self) {
+        next.close(&mut self.open_tasks);
         self.summary = match (self.summary.take(), next.summary) {
-            (Some(before), Some(then)) => Some(cut(&format!("{before} {then}"), SUMMARY)),
+            (Some(before), Some(then)) => Some(both(&before, &then)),
             (before, then) => before.or(then),
         };
         self.topics.extend(next.topics);
@@ -34,12 +46,20 @@ impl Found {
         self.open_tasks.extend(next.open_tasks);
         self.files_touched.extend(next.files_touched);
         self.conflicts.extend(next.conflicts);
+        self.done.extend(next.done);
     }
 
     /// Whether there is nothing in it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.summary.is_none() && self.items().next().is_none()
+        self.summary.is_none() && self.done.is_empty() && self.items().next().is_none()
+    }
+
+    /// Whether a model has a part in it.
+    #[must_use]
+    pub fn is_of_a_model(&self) -> bool {
+        let by_model = |item: &Item| item.source == ItemSource::Model;
+        self.summary.is_some() || !self.done.is_empty() || self.items().any(by_model)
     }
 
     /// Characters of all texts.
@@ -49,8 +69,9 @@ impl Found {
         texts.map(|text| text.chars().count() as u64).sum()
     }
 
-    /// Adds the items to those of a working set; the summary takes the place of that there.
+    /// Adds the items to those of a working set; the summary takes the place of that there, and what is done leaves.
     pub fn add_to(self, set: &mut WorkingSet) {
+        self.close(&mut set.open_tasks);
         set.summary = self.summary.or(set.summary.take());
         set.topics.extend(self.topics);
         set.facts.extend(self.facts);
@@ -60,8 +81,35 @@ impl Found {
         set.conflicts.extend(self.conflicts);
     }
 
+    /// Takes out what is done; what people put there never is.
+    fn close(&self, tasks: &mut Vec<Item>) {
+        tasks.retain(|task| task.source == ItemSource::Hand || !self.done.contains(&task.id));
+    }
+
     fn items(&self) -> impl Iterator<Item = &Item> {
         let Self { topics, facts, decisions, open_tasks, files_touched, conflicts, .. } = self;
         [topics, facts, decisions, open_tasks, files_touched, conflicts].into_iter().flatten()
+    }
+}
+
+impl From<Findings> for Found {
+    fn from(findings: Findings) -> Self {
+        let Findings { decisions, open_tasks, files_touched } = findings;
+        Self { decisions, open_tasks, files_touched, ..Self::default() }
+    }
+}
+
+impl From<Found> for Notes {
+    fn from(found: Found) -> Self {
+        Self { found, fallback: None }
+    }
+}
+
+/// Two summaries as one: the beginning of what was before, and all of what comes then, which knows how it stands.
+fn both(before: &str, then: &str) -> String {
+    let then = cut(then, SUMMARY);
+    match SUMMARY.saturating_sub(then.chars().count() + 1) {
+        0 => then,
+        room => format!("{} {then}", cut(before, room)),
     }
 }

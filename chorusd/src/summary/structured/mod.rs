@@ -10,6 +10,6 @@ mod read;
 mod tests;
 
 pub use form::form;
-pub use found::Found;
-pub use piece::{Piece, piece};
+pub use found::{Found, Notes};
+pub use piece::{Piece, newest, piece};
 pub use read::read;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use chorus_proto::{Item, Message, WorkingSet};
+use chorus_proto::{Item, ItemSource, Message, WorkingSet};
 
 use crate::summary::transcript::{quote, quoted};
 
@@ -17,18 +17,24 @@ const KNOWN: &str = "Known already:\n";
 const SAID: &str = "Said was:\n";
 const AFTER: &str = "
 That was the end of the transcript. Write down what must not be forgotten of it, in the language it is in, as one JSON object:
-{\"background\": TEXT, \"topics\": [ITEM], \"decisions\": [ITEM], \"pending\": [ITEM], \"facts\": [ITEM], \"files\": [ITEM], \
-\"conflicts\": [{\"earlier\": ITEM, \"later\": ITEM}]}
+{\"background\": TEXT, \"topics\": [ITEM], \"decisions\": [ITEM], \"pending\": [ITEM], \"done\": [NUMBER], \"facts\": [ITEM], \
+\"files\": [ITEM], \"conflicts\": [{\"earlier\": ITEM, \"later\": ITEM}]}
 An ITEM is {\"text\": TEXT, \"source\": NUMBER}: a short sentence, and the number of the message that says it.
-`background`: in 1 to 3 sentences what the conversation is about and how it stands. `pending`: what is still open. `facts`: names, \
-numbers, places and limits that hold and may be needed again. `files`: paths of files, nothing else. `conflicts`: where a message \
+`background`: in 1 to 3 sentences what the conversation is about and how it stands. `pending`: what is still open. `done`: the \
+numbers of what is known as pending and was done since. `facts`: names, numbers, places and limits that hold and may be needed again. `files`: paths of files, nothing else. `conflicts`: where a message \
 says otherwise than an earlier one, or than what is known already: both of them; do not choose.
 At most 10 of each, none that is known already. Write nothing else.";
+
+/// What an open task is called.
+const PENDING: &str = "pending";
 
 /// Of the room, what one message may take, what is known already, and the beginning of the conversation.
 const MESSAGE: usize = 16;
 const KEPT: usize = 4;
 const HEAD: usize = 8;
+
+/// No piece has so many messages.
+const WIDE: usize = 99_999;
 
 /// A piece that fits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +52,8 @@ pub(super) struct Source {
     pub message: String,
     /// It is an item of the working set, not a message.
     pub known: bool,
+    /// Of an open task that is no one's hand-made one: its id.
+    pub task: Option<String>,
 }
 
 /// The text that asks about the messages of `range`, as many from its beginning as fit into about `room` bytes; where that is not the
@@ -82,6 +90,20 @@ pub fn piece(
     (piece.sources.len() > begun).then_some(piece)
 }
 
+/// Where the newest messages of `range` begin that have room in so many pieces of about `room` bytes.
+#[must_use]
+pub fn newest(range: Range<usize>, message: impl Fn(usize) -> Option<Message>, room: usize, pieces: usize) -> usize {
+    // A piece ends before the first message that has no room in it, so that a part of it may stay empty.
+    let mut left = pieces.saturating_mul(room - room / MESSAGE * 2);
+    let mut fits = |number: &usize| {
+        let length = message(*number).map_or(0, |message| quoted(&message, Some(WIDE), room / MESSAGE).len());
+        let fits = left.checked_sub(length);
+        left = fits.unwrap_or(0);
+        fits.is_some()
+    };
+    range.clone().rev().take_while(|number| fits(number)).last().unwrap_or(range.end)
+}
+
 impl Piece {
     /// Adds a message, unless it has no room; whether it fitted.
     fn said(&mut self, message: &impl Fn(usize) -> Option<Message>, number: usize, room: usize, end: usize) -> bool {
@@ -92,7 +114,7 @@ impl Piece {
         }
         if !text.is_empty() {
             self.text.push_str(&text);
-            self.sources.push(Source { message: message.id, known: false });
+            self.sources.push(Source { message: message.id, known: false, task: None });
         }
         true
     }
@@ -103,7 +125,7 @@ impl Piece {
             ("pinned fact", &set.pinned_facts),
             ("fact", &set.facts),
             ("decision", &set.decisions),
-            ("pending", &set.open_tasks),
+            (PENDING, &set.open_tasks),
             ("conflict", &set.conflicts),
         ];
         let (mut lines, mut left) = (String::new(), room);
@@ -116,7 +138,8 @@ impl Piece {
             let count = items.iter().rev().take_while(fits).count();
             for item in &items[items.len() - count..] {
                 let message = item.message_id.clone().unwrap_or_default();
-                self.sources.push(Source { message, known: true });
+                let may_close = what == PENDING && item.source != ItemSource::Hand;
+                self.sources.push(Source { message, known: true, task: may_close.then(|| item.id.clone()) });
                 quote(&mut lines, &format!("{} {what}", self.sources.len()), &item.text, room);
             }
         }

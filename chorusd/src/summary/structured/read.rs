@@ -48,6 +48,7 @@ pub fn read(answer: &str, piece: &Piece, known: &WorkingSet) -> Result<Found, Un
     }
     let pinned = [&known.pinned_facts[..], &known.facts].concat();
     let summary = fields.get("background").and_then(Value::as_str).map(|text| cut(&line(text), SUMMARY));
+    let done = all("done").iter().filter_map(|said| source(said, piece)?.task.clone()).collect();
     let found = Found {
         summary: summary.filter(|text| text.chars().any(char::is_alphanumeric) && !is_refusal(text)),
         topics: list(Kind::Topic, "topics", &known.topics),
@@ -56,6 +57,7 @@ pub fn read(answer: &str, piece: &Piece, known: &WorkingSet) -> Result<Found, Un
         open_tasks: list(Kind::OpenTask, "pending", &known.open_tasks),
         files_touched: list(Kind::File, "files", &known.files_touched),
         conflicts: conflicts.items,
+        done,
     };
     if found.is_empty() { Err("says nothing") } else { Ok(found) }
 }
@@ -68,11 +70,15 @@ fn object(text: &str) -> Option<Value> {
 
 /// The text of an item and where it comes from; `None` where that is nowhere.
 fn said<'a>(item: &Value, piece: &'a Piece) -> Option<(String, &'a Source)> {
-    let number = item.get("source")?;
-    let number = number.as_u64().or_else(|| number.as_str()?.trim().parse().ok())?;
-    let source = piece.sources.get(usize::try_from(number).ok()?.checked_sub(1)?)?;
+    let source = source(item.get("source")?, piece)?;
     let text = line(item.get("text")?.as_str()?);
     text.chars().any(char::is_alphanumeric).then_some((text, source))
+}
+
+/// What a number stands for.
+fn source<'a>(number: &Value, piece: &'a Piece) -> Option<&'a Source> {
+    let number = number.as_u64().or_else(|| number.as_str()?.trim().parse().ok())?;
+    piece.sources.get(usize::try_from(number).ok()?.checked_sub(1)?)
 }
 
 /// The text on one line, without what nobody sees.

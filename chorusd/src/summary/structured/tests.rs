@@ -104,7 +104,43 @@ fn pieces_are_joined_in_their_order() {
     assert_eq!(all.facts.len(), 4);
     let summary = all.summary.clone().unwrap();
     assert!(summary.starts_with("Part 1.") && summary.chars().count() <= 1000, "{summary}");
+    assert!(summary.contains("Part 4. xxx"), "how it stands is in the newest: {summary}");
     let mut set = WorkingSet { summary: Some("old".into()), facts: vec![item("known")], ..WorkingSet::default() };
     all.add_to(&mut set);
     assert_eq!((set.facts.len(), set.summary), (5, Some(summary)));
+}
+
+#[test]
+fn a_task_that_is_done_leaves_unless_a_hand_put_it_there() {
+    let task = |text: &str, source| Item { id: text.into(), text: text.into(), source, message_id: None };
+    let open = [("by a model", ItemSource::Model), ("by hand", ItemSource::Hand), ("by rules", ItemSource::Rule)];
+    let open_tasks = open.map(|(text, source)| task(text, source)).into();
+    let mut known = WorkingSet { pinned_facts: vec![item("a pin")], open_tasks, ..WorkingSet::default() };
+    let asked = ask(&["All of it is done.".into()], 0, &known, 10_000);
+    assert!(asked.text.contains("[3 pending]\n> by hand\n"), "{}", asked.text);
+    // Pins, tasks of hands, messages and what is nowhere are not done.
+    let found = read(r#"{"done": [1, 2, "3", 5, 9, -1, {}]}"#, &asked, &known).unwrap();
+    assert_eq!(found.done, ["by a model"]);
+    let mut all = Found { open_tasks: vec![task("by a model", ItemSource::Model)], ..Found::default() };
+    all.join(Found { done: vec!["by a model".into(), "by hand".into()], ..Found::default() });
+    assert!(all.open_tasks.is_empty());
+    all.add_to(&mut known);
+    let left: Vec<_> = known.open_tasks.iter().map(|task| &*task.text).collect();
+    assert_eq!(left, ["by hand", "by rules"]);
+}
+
+#[test]
+fn the_newest_messages_are_those_that_so_many_pieces_take() {
+    let texts: Vec<String> = (0..400).map(|n| format!("message {n}\n{}", "a line\n".repeat(n % 90))).collect();
+    let message = |number: usize| Some(said(number, texts.get(number)?));
+    for room in [2048, 4000, 9000] {
+        let mut from = newest(0..400, message, room, 3);
+        assert!(from > 300, "{from}");
+        let mut pieces = 0;
+        while from < 400 {
+            (from, pieces) = (ask(&texts, from, &WorkingSet::default(), room).next, pieces + 1);
+        }
+        assert!((2..4).contains(&pieces), "{pieces} pieces of {room}");
+    }
+    assert_eq!((newest(0..400, message, 1 << 20, 3), newest(0..400, message, 4000, 0)), (0, 400));
 }
