@@ -167,6 +167,34 @@ fn changes_that_would_be_lost_keep_everything_as_it_is() {
 }
 
 #[test]
+fn ignored_files_in_the_way_are_not_overwritten() {
+    let home = home();
+    let (_daemon, mut client, workspace) = begun(&home);
+    client.append("a", "one");
+    fs::write(workspace.join("ä.log"), "kept\n").expect("a file");
+    fs::write(workspace.join("out"), "a file\n").expect("a file");
+    let first = save(&mut client, "first").session;
+    fs::remove_file(workspace.join("ä.log")).expect("removed");
+    fs::remove_file(workspace.join("out")).expect("removed");
+    fs::write(workspace.join(".gitignore"), "*.log\n").expect("a file");
+    fs::create_dir(workspace.join("out")).expect("a directory");
+    fs::write(workspace.join("out/known"), "known to git\n").expect("a file");
+    save(&mut client, "second");
+    fs::write(workspace.join("out/x.log"), "only here\n").expect("a file");
+    let output = chorusctl(&home, ["context", "restore", &first.short_id, "--files"]);
+    let said = output.failed_with_hint(6);
+    assert!(said.contains("out/x.log is in the way"), "{said}");
+    assert_eq!(read(&workspace, "out/x.log"), "only here\n");
+    fs::remove_file(workspace.join("out/x.log")).expect("removed");
+    fs::write(workspace.join("ä.log"), "only here\n").expect("a file");
+    assert_eq!(kind_of(restore_files(&mut client, &first.short_id)), ErrorKind::Denied);
+    assert_eq!(read(&workspace, "ä.log"), "only here\n");
+    fs::remove_file(workspace.join("ä.log")).expect("removed");
+    restore_files(&mut client, &first.short_id).expect("restored");
+    assert_eq!((read(&workspace, "ä.log"), read(&workspace, "out")), ("kept\n".into(), "a file\n".into()));
+}
+
+#[test]
 fn what_a_file_says_of_its_commit_is_not_believed() {
     let home = home();
     let (_daemon, mut client, workspace) = begun(&home);

@@ -2,6 +2,7 @@
 //! tools run it, and never without a sandbox.
 
 use super::commit::{record, stage};
+use super::in_the_way::in_the_way;
 use super::run::Git;
 use super::{Told, repository};
 use crate::tools::Scene;
@@ -56,7 +57,7 @@ pub async fn checkpoint(scene: &Scene, message: &str) -> Told<String> {
 /// Why they cannot.
 pub async fn look(scene: &Scene, commit: &str) -> Result<(), Refused> {
     let _alone = scene.world.git.of(scene.agent).await;
-    fits(&ready(scene).await?, commit).await
+    fits(scene, &ready(scene).await?, commit).await
 }
 
 /// Brings the files of `commit` back in a new commit behind the newest one: the branch keeps its history, and the way back is as short as
@@ -67,7 +68,7 @@ pub async fn look(scene: &Scene, commit: &str) -> Result<(), Refused> {
 pub async fn bring_back(scene: &Scene, commit: &str, message: &str) -> Result<String, Refused> {
     let _alone = scene.world.git.of(scene.agent).await;
     let git = ready(scene).await?;
-    fits(&git, commit).await?;
+    fits(scene, &git, commit).await?;
     let same = ["diff", "--quiet", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "HEAD", commit, "--"];
     if !git.run(same).await?.ok {
         git.done(["read-tree", "-m", "-u", "HEAD", commit]).await?;
@@ -90,7 +91,7 @@ async fn ready(scene: &Scene) -> Told<Git<'_>> {
 }
 
 /// Whether git would put the files of `commit` in the place of those that are there, with nothing lost.
-async fn fits(git: &Git<'_>, commit: &str) -> Result<(), Refused> {
+async fn fits(scene: &Scene, git: &Git<'_>, commit: &str) -> Result<(), Refused> {
     // It comes out of a file, and goes on to a command line.
     let is_id = matches!(commit.len(), 40 | 64) && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !is_id || !git.run(["cat-file", "-e", &format!("{commit}^{{commit}}")]).await?.ok {
@@ -102,10 +103,14 @@ async fn fits(git: &Git<'_>, commit: &str) -> Result<(), Refused> {
     }
     let tried = git.run(["read-tree", "-n", "-m", "-u", "HEAD", commit]).await?;
     // It says what it would overwrite or remove, or which file is not as it was committed.
-    let in_the_way = ["would", "uptodate"].iter().any(|word| tried.text.contains(word));
+    let said_so = ["would", "uptodate"].iter().any(|word| tried.text.contains(word));
     match tried.ok {
-        true => Ok(()),
-        false if in_the_way => Err(Refused::Changes(tried.text)),
-        false => Err(Refused::Failed(tried.text)),
+        true => {}
+        false if said_so => return Err(Refused::Changes(tried.text)),
+        false => return Err(Refused::Failed(tried.text)),
+    }
+    match in_the_way(git, scene.workspace(), commit).await? {
+        Some(path) => Err(Refused::Changes(format!("{} is in the way, and in no commit", path.display()))),
+        None => Ok(()),
     }
 }
