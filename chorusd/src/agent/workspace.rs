@@ -23,6 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// How long it may take while the daemon stops, the waiting for others included.
 const AT_THE_END: Duration = Duration::from_secs(3);
 
+/// How long it may take for an end that it is asked for: git removes its locks then, which nobody else would.
+const LAST: Duration = Duration::from_secs(5);
+
 /// Characters of a commit's message.
 const MESSAGE: usize = 120;
 
@@ -75,19 +78,34 @@ async fn commit(
     let cancel = CancellationToken::new();
     // What is dropped in the middle leaves no command behind.
     let _ends = cancel.clone().drop_guard();
-    let scene = scene(registry, facts, cancel);
+    let scene = scene(registry, facts, cancel.clone());
     let made = async {
         let _turn = match trigger {
             Trigger::IdleTimeout | Trigger::Shutdown => registry.checkpoints.0.acquire().await.ok(),
             _ => None,
         };
-        tokio::time::timeout(PATIENCE, checkpoint::checkpoint(&scene, &message)).await
+        within(PATIENCE, &cancel, checkpoint::checkpoint(&scene, &message)).await
     };
-    let made = match trigger {
-        Trigger::Shutdown => tokio::time::timeout(AT_THE_END, made).await.unwrap_or_else(Err),
+    match trigger {
+        Trigger::Shutdown => within(AT_THE_END, &cancel, made).await,
         _ => made.await,
-    };
-    made.unwrap_or_else(|_| Err("git did not end in time".into()))
+    }
+}
+
+/// What comes of `work`, which is asked to end when its time is up.
+async fn within<T>(
+    limit: Duration,
+    cancel: &CancellationToken,
+    work: impl Future<Output = Result<T, String>>,
+) -> Result<T, String> {
+    let mut work = std::pin::pin!(work);
+    if let Ok(made) = tokio::time::timeout(limit, &mut work).await {
+        return made;
+    }
+    cancel.cancel();
+    let late = tokio::time::timeout(LAST, work).await;
+    // It may have been done just then.
+    late.ok().and_then(Result::ok).ok_or_else(|| "git did not end in time".to_owned())
 }
 
 /// What git sees of an agent outside of any turn.

@@ -240,6 +240,25 @@ fn saves_that_nobody_asks_for_commit_too() {
 }
 
 #[test]
+fn a_checkpoint_that_takes_too_long_leaves_no_lock_behind() {
+    let home = home();
+    let (daemon, mut client, workspace) = begun(&home);
+    client.append("a", "one");
+    // A hole that takes git minutes to read, and no room on the disk.
+    fs::File::create(workspace.join("huge")).and_then(|file| file.set_len(64 << 30)).expect("a file");
+    assert!(daemon.terminate().success());
+    assert!(!workspace.join(".git/index.lock").exists());
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    let stopped = client.history("a").remove(0);
+    assert_eq!((stopped.header.trigger, stopped.header.workspace_commit), (Trigger::Shutdown, None));
+    fs::remove_file(workspace.join("huge")).expect("removed");
+    fs::write(workspace.join("small"), "small\n").expect("a file");
+    client.append("a", "two");
+    assert_eq!(save(&mut client, "goes on").warnings, Vec::<String>::new());
+}
+
+#[test]
 fn a_kill_in_the_middle_of_a_checkpoint_loses_nothing() {
     let home = home();
     let (daemon, mut client, workspace) = begun(&home);
