@@ -195,6 +195,43 @@ fn ignored_files_in_the_way_are_not_overwritten() {
 }
 
 #[test]
+fn files_that_were_brought_back_half_way_are_a_second_try_away() {
+    let home = home();
+    let (_daemon, mut client, workspace) = begun(&home);
+    client.append("a", "one");
+    fs::write(workspace.join("plan.md"), "first\n").expect("a file");
+    let first = save(&mut client, "first").session;
+    let commit = first.header.workspace_commit.clone().expect("a commit");
+    client.append("a", "two");
+    fs::write(workspace.join("plan.md"), "second\n").expect("a file");
+    fs::write(workspace.join("later.md"), "later\n").expect("a file");
+    save(&mut client, "second");
+    set(&mut client, "checkpoint_workspace", "false");
+    // There can be no commit: the files go back.
+    let lock = workspace.join(".git").join(format!("{}.lock", git(&workspace, &["symbolic-ref", "HEAD"])));
+    fs::write(&lock, "").expect("a file");
+    let back = restore_files(&mut client, &first.short_id).expect("the messages");
+    assert!(back.warnings.iter().any(|warning| warning.contains("its files are not")), "{:?}", back.warnings);
+    assert_eq!((read(&workspace, "plan.md"), read(&workspace, "later.md")), ("second\n".into(), "later\n".into()));
+    assert_eq!(git(&workspace, &["status", "--porcelain"]), "");
+    fs::remove_file(&lock).expect("removed");
+    // As where the daemon died between the files and their commit.
+    git(&workspace, &["read-tree", "-m", "-u", "HEAD", &commit]);
+    let before = head(&workspace);
+    let back = restore_files(&mut client, &first.short_id).expect("restored");
+    assert_eq!((back.files_commit, read(&workspace, "plan.md")), (Some(head(&workspace)), "first\n".into()));
+    assert_eq!(
+        (git(&workspace, &["rev-parse", "HEAD~1"]), git(&workspace, &["status", "--porcelain"])),
+        (before, String::new())
+    );
+    // With anything of one's own beside it, it is refused as ever.
+    git(&workspace, &["read-tree", "-m", "-u", "HEAD", "HEAD~1"]);
+    fs::write(workspace.join("plan.md"), "mine\n").expect("a file");
+    assert_eq!(kind_of(restore_files(&mut client, &first.short_id)), ErrorKind::Denied);
+    assert_eq!(read(&workspace, "plan.md"), "mine\n");
+}
+
+#[test]
 fn what_a_file_says_of_its_commit_is_not_believed() {
     let home = home();
     let (_daemon, mut client, workspace) = begun(&home);

@@ -19,6 +19,18 @@ const UNDER_WAY: [(&str, &str); 5] = [
     ("rebase-apply", "a rebase"),
 ];
 
+/// Says by its status whether two states of the files are the same.
+const SAME: [&str; 5] = ["diff", "--quiet", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"];
+
+/// How files can be brought back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    /// Nothing is in their way.
+    Clean,
+    /// They are there and in the index, as where this was stopped half-way: only the commit is missing.
+    Uncommitted,
+}
+
 /// Why files are not brought back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refused {
@@ -57,22 +69,33 @@ pub async fn checkpoint(scene: &Scene, message: &str) -> Told<String> {
 /// Why they cannot.
 pub async fn look(scene: &Scene, commit: &str) -> Result<(), Refused> {
     let _alone = scene.world.git.of(scene.agent).await;
-    fits(scene, &ready(scene).await?, commit).await
+    fits(scene, &ready(scene).await?, commit).await.map(drop)
 }
 
 /// Brings the files of `commit` back in a new commit behind the newest one: the branch keeps its history, and the way back is as short as
-/// the way there. What git ignores and what it does not know stay as they are. Answers the newest commit.
+/// the way there. What git ignores and what it does not know stay as they are. Where there can be no commit, the files go back to what they
+/// were. Answers the newest commit.
 ///
 /// # Errors
 /// Why they are not back.
 pub async fn bring_back(scene: &Scene, commit: &str, message: &str) -> Result<String, Refused> {
     let _alone = scene.world.git.of(scene.agent).await;
     let git = ready(scene).await?;
-    fits(scene, &git, commit).await?;
-    let same = ["diff", "--quiet", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "HEAD", commit, "--"];
-    if !git.run(same).await?.ok {
-        git.done(["read-tree", "-m", "-u", "HEAD", commit]).await?;
-        record(&git, message, Vec::new()).await?;
+    let ready = fits(scene, &git, commit).await?;
+    let missing = match ready {
+        Fit::Uncommitted => true,
+        Fit::Clean => !git.run([&SAME[..], &["HEAD", commit, "--"]].concat()).await?.ok,
+    };
+    if missing {
+        if ready == Fit::Clean {
+            git.done(["read-tree", "-m", "-u", "HEAD", commit]).await?;
+        }
+        if let Err(why) = record(&git, message, Vec::new()).await {
+            return Err(match git.done(["read-tree", "-m", "-u", commit, "HEAD"]).await {
+                Ok(_) => Refused::Failed(why),
+                Err(_) => Refused::Failed(format!("they are there, and {why}")),
+            });
+        }
     }
     Ok(git.done(["rev-parse", "--verify", "HEAD^{commit}"]).await?)
 }
@@ -91,7 +114,7 @@ async fn ready(scene: &Scene) -> Told<Git<'_>> {
 }
 
 /// Whether git would put the files of `commit` in the place of those that are there, with nothing lost.
-async fn fits(scene: &Scene, git: &Git<'_>, commit: &str) -> Result<(), Refused> {
+async fn fits(scene: &Scene, git: &Git<'_>, commit: &str) -> Result<Fit, Refused> {
     // It comes out of a file, and goes on to a command line.
     let is_id = matches!(commit.len(), 40 | 64) && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !is_id || !git.run(["cat-file", "-e", &format!("{commit}^{{commit}}")]).await?.ok {
@@ -99,7 +122,9 @@ async fn fits(scene: &Scene, git: &Git<'_>, commit: &str) -> Result<(), Refused>
     }
     let changed = git.done(["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"]).await?;
     if !changed.is_empty() {
-        return Err(Refused::Changes(changed));
+        let staged = git.run([&SAME[..], &["--cached", commit, "--"]].concat()).await?.ok;
+        let there = staged && git.run([&SAME[..], &["--"]].concat()).await?.ok;
+        return if there { Ok(Fit::Uncommitted) } else { Err(Refused::Changes(changed)) };
     }
     let tried = git.run(["read-tree", "-n", "-m", "-u", "HEAD", commit]).await?;
     // It says what it would overwrite or remove, or which file is not as it was committed.
@@ -111,6 +136,6 @@ async fn fits(scene: &Scene, git: &Git<'_>, commit: &str) -> Result<(), Refused>
     }
     match in_the_way(git, scene.workspace(), commit).await? {
         Some(path) => Err(Refused::Changes(format!("{} is in the way, and in no commit", path.display()))),
-        None => Ok(()),
+        None => Ok(Fit::Clean),
     }
 }
