@@ -11,7 +11,8 @@ use uuid::Uuid;
 use super::Facts;
 use super::effect::Draft;
 use super::registry::Registry;
-use crate::tools::{Scene, checkpoint};
+use crate::tools::Scene;
+use crate::tools::checkpoint::{self, Made};
 use crate::who::Requester;
 
 /// Checkpoints that nobody waits for are made so many at once.
@@ -44,7 +45,7 @@ impl Default for Checkpoints {
 pub struct Checkpoint {
     /// `None`: it is not wished for, or failed.
     pub commit: Option<String>,
-    /// Why it failed.
+    /// Why it failed, or what the commit does not have.
     pub warning: Option<String>,
 }
 
@@ -57,7 +58,7 @@ pub(super) fn checkpoint(registry: &Arc<Registry>, draft: &Draft) -> impl Future
             return Checkpoint::default();
         }
         match commit(&registry, &facts, trigger, about.as_deref()).await {
-            Ok(commit) => Checkpoint { commit: Some(commit), warning: None },
+            Ok(Made { commit, without }) => Checkpoint { commit: Some(commit), warning: missing(&without) },
             Err(why) => {
                 let why: String = why.lines().next().unwrap_or_default().chars().take(300).collect();
                 tracing::warn!(agent = %facts.name, why, "a workspace was not committed with its session");
@@ -67,12 +68,23 @@ pub(super) fn checkpoint(registry: &Arc<Registry>, draft: &Draft) -> impl Future
     }
 }
 
+/// Says which repositories inside the workspace are not in the commit.
+fn missing(without: &[String]) -> Option<String> {
+    /// Most that are named.
+    const NAMED: usize = 5;
+    let more = if without.len() > NAMED { ", …" } else { "" };
+    let named = without.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let named: String = named.chars().take(300).collect();
+    let why = "files of repositories inside the workspace are not in its commit";
+    (!without.is_empty()).then(|| format!("{why}: {named}{more}"))
+}
+
 async fn commit(
     registry: &Arc<Registry>,
     facts: &Arc<Facts>,
     trigger: Trigger,
     about: Option<&str>,
-) -> Result<String, String> {
+) -> Result<Made, String> {
     let about = about.map_or_else(|| trigger.as_str().to_owned(), |about| about.replace(char::is_control, " "));
     let message: String = format!("Checkpoint: {about}").chars().take(MESSAGE).collect();
     let cancel = CancellationToken::new();

@@ -104,6 +104,22 @@ fn a_save_never_fails_because_git_did() {
 }
 
 #[test]
+fn a_save_says_which_repositories_its_commit_does_not_have() {
+    let home = home();
+    let (_daemon, mut client, workspace) = begun(&home);
+    client.append("a", "one");
+    let inner = workspace.join("inner");
+    fs::create_dir(&inner).expect("a directory");
+    git(&inner, &["init", "--quiet"]);
+    git(&inner, &["commit", "--quiet", "--allow-empty", "--message=x"]);
+    for description in ["new", "known"] {
+        let saved = save(&mut client, description);
+        assert_eq!(saved.session.header.workspace_commit, Some(head(&workspace)));
+        assert_eq!(saved.warnings, ["files of repositories inside the workspace are not in its commit: inner"]);
+    }
+}
+
+#[test]
 fn files_come_back_in_a_new_commit_and_ignored_and_unknown_ones_stay() {
     let home = home();
     let (_daemon, mut client, workspace) = begun(&home);

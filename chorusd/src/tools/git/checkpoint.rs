@@ -1,7 +1,7 @@
 //! Checkpoints of a workspace: commits that saved sessions name, and bringing their files back. No model calls this; git is run as its
 //! tools run it, and never without a sandbox.
 
-use super::commit::{record, stage};
+use super::commit::{record, repositories_inside, stage};
 use super::in_the_way::in_the_way;
 use super::run::Git;
 use super::{Told, repository};
@@ -47,11 +47,19 @@ impl From<String> for Refused {
     }
 }
 
+/// A commit that has the files of a workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Made {
+    pub commit: String,
+    /// Repositories inside the workspace, as git prints their paths: the commit names their commits, and has none of their files.
+    pub without: Vec<String>,
+}
+
 /// Commits all changes of the workspace, where there are any; the newest commit.
 ///
 /// # Errors
 /// Why there is none, to be read after "because".
-pub async fn checkpoint(scene: &Scene, message: &str) -> Told<String> {
+pub async fn checkpoint(scene: &Scene, message: &str) -> Told<Made> {
     let _alone = scene.world.git.of(scene.agent).await;
     let git = ready(scene).await?;
     if stage(&git, &[]).await? {
@@ -60,7 +68,9 @@ pub async fn checkpoint(scene: &Scene, message: &str) -> Told<String> {
     let commit = git.done(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).await;
     let commit = commit.map_err(|_| "it has no commits and no files".to_owned())?;
     git.done(["update-ref", &format!("{KEPT}/{commit}"), &commit]).await?;
-    Ok(commit)
+    // A list that cannot be read says that there are some, too.
+    let without = repositories_inside(&git).await.unwrap_or_else(|_| vec!["many".into()]);
+    Ok(Made { commit, without })
 }
 
 /// Looks whether the files of `commit` can be brought back, and changes nothing.
