@@ -11,7 +11,8 @@ use uuid::Uuid;
 use super::Facts;
 use super::effect::Draft;
 use super::registry::Registry;
-use crate::tools::{Scene, checkpoint};
+use crate::tools::Scene;
+use crate::tools::checkpoint::{self, Made};
 use crate::who::Requester;
 
 /// Checkpoints that nobody waits for are made so many at once.
@@ -22,6 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How long it may take while the daemon stops, the waiting for others included.
 const AT_THE_END: Duration = Duration::from_secs(3);
+
+/// How long it may take for an end that it is asked for: git removes its locks then, which nobody else would.
+const LAST: Duration = Duration::from_secs(5);
 
 /// Characters of a commit's message.
 const MESSAGE: usize = 120;
@@ -41,7 +45,7 @@ impl Default for Checkpoints {
 pub struct Checkpoint {
     /// `None`: it is not wished for, or failed.
     pub commit: Option<String>,
-    /// Why it failed.
+    /// Why it failed, or what the commit does not have.
     pub warning: Option<String>,
 }
 
@@ -54,7 +58,7 @@ pub(super) fn checkpoint(registry: &Arc<Registry>, draft: &Draft) -> impl Future
             return Checkpoint::default();
         }
         match commit(&registry, &facts, trigger, about.as_deref()).await {
-            Ok(commit) => Checkpoint { commit: Some(commit), warning: None },
+            Ok(Made { commit, without }) => Checkpoint { commit: Some(commit), warning: missing(&without) },
             Err(why) => {
                 let why: String = why.lines().next().unwrap_or_default().chars().take(300).collect();
                 tracing::warn!(agent = %facts.name, why, "a workspace was not committed with its session");
@@ -64,30 +68,56 @@ pub(super) fn checkpoint(registry: &Arc<Registry>, draft: &Draft) -> impl Future
     }
 }
 
+/// Says which repositories inside the workspace are not in the commit.
+fn missing(without: &[String]) -> Option<String> {
+    /// Most that are named.
+    const NAMED: usize = 5;
+    let more = if without.len() > NAMED { ", …" } else { "" };
+    let named = without.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let named: String = named.chars().take(300).collect();
+    let why = "files of repositories inside the workspace are not in its commit";
+    (!without.is_empty()).then(|| format!("{why}: {named}{more}"))
+}
+
 async fn commit(
     registry: &Arc<Registry>,
     facts: &Arc<Facts>,
     trigger: Trigger,
     about: Option<&str>,
-) -> Result<String, String> {
+) -> Result<Made, String> {
     let about = about.map_or_else(|| trigger.as_str().to_owned(), |about| about.replace(char::is_control, " "));
     let message: String = format!("Checkpoint: {about}").chars().take(MESSAGE).collect();
     let cancel = CancellationToken::new();
     // What is dropped in the middle leaves no command behind.
     let _ends = cancel.clone().drop_guard();
-    let scene = scene(registry, facts, cancel);
+    let scene = scene(registry, facts, cancel.clone());
     let made = async {
         let _turn = match trigger {
             Trigger::IdleTimeout | Trigger::Shutdown => registry.checkpoints.0.acquire().await.ok(),
             _ => None,
         };
-        tokio::time::timeout(PATIENCE, checkpoint::checkpoint(&scene, &message)).await
+        within(PATIENCE, &cancel, checkpoint::checkpoint(&scene, &message)).await
     };
-    let made = match trigger {
-        Trigger::Shutdown => tokio::time::timeout(AT_THE_END, made).await.unwrap_or_else(Err),
+    match trigger {
+        Trigger::Shutdown => within(AT_THE_END, &cancel, made).await,
         _ => made.await,
-    };
-    made.unwrap_or_else(|_| Err("git did not end in time".into()))
+    }
+}
+
+/// What comes of `work`, which is asked to end when its time is up.
+async fn within<T>(
+    limit: Duration,
+    cancel: &CancellationToken,
+    work: impl Future<Output = Result<T, String>>,
+) -> Result<T, String> {
+    let mut work = std::pin::pin!(work);
+    if let Ok(made) = tokio::time::timeout(limit, &mut work).await {
+        return made;
+    }
+    cancel.cancel();
+    let late = tokio::time::timeout(LAST, work).await;
+    // It may have been done just then.
+    late.ok().and_then(Result::ok).ok_or_else(|| "git did not end in time".to_owned())
 }
 
 /// What git sees of an agent outside of any turn.

@@ -68,7 +68,7 @@ impl Files {
                     ErrorKind::GitFailed,
                     format!("the files of {} cannot be brought back: {first}", self.session),
                 )
-                .hint("nothing was lost; restore it without --files for its messages")
+                .hint("nothing was lost; try again, or restore it without --files for its messages")
             }
         }
     }

@@ -46,9 +46,9 @@ pub struct TreeResult {
     /// In the order of a drawing: each behind what it hangs from; where several hang from one, the line that was worked on last comes
     /// last.
     pub sessions: Vec<TreeSession>,
-    /// Sessions that hang from nothing, in that order.
+    /// Sessions that hang from nothing, in that order; with the first page, and empty on the others.
     pub roots: Vec<Uuid>,
-    /// Parents that are no sessions of this agent.
+    /// Parents that are no sessions of this agent; as `roots`.
     pub gaps: Vec<TreeGap>,
     /// The live context; null where there is none.
     pub live: Option<TreeLive>,

@@ -104,6 +104,22 @@ fn a_save_never_fails_because_git_did() {
 }
 
 #[test]
+fn a_save_says_which_repositories_its_commit_does_not_have() {
+    let home = home();
+    let (_daemon, mut client, workspace) = begun(&home);
+    client.append("a", "one");
+    let inner = workspace.join("inner");
+    fs::create_dir(&inner).expect("a directory");
+    git(&inner, &["init", "--quiet"]);
+    git(&inner, &["commit", "--quiet", "--allow-empty", "--message=x"]);
+    for description in ["new", "known"] {
+        let saved = save(&mut client, description);
+        assert_eq!(saved.session.header.workspace_commit, Some(head(&workspace)));
+        assert_eq!(saved.warnings, ["files of repositories inside the workspace are not in its commit: inner"]);
+    }
+}
+
+#[test]
 fn files_come_back_in_a_new_commit_and_ignored_and_unknown_ones_stay() {
     let home = home();
     let (_daemon, mut client, workspace) = begun(&home);
@@ -167,6 +183,71 @@ fn changes_that_would_be_lost_keep_everything_as_it_is() {
 }
 
 #[test]
+fn ignored_files_in_the_way_are_not_overwritten() {
+    let home = home();
+    let (_daemon, mut client, workspace) = begun(&home);
+    client.append("a", "one");
+    fs::write(workspace.join("ä.log"), "kept\n").expect("a file");
+    fs::write(workspace.join("out"), "a file\n").expect("a file");
+    let first = save(&mut client, "first").session;
+    fs::remove_file(workspace.join("ä.log")).expect("removed");
+    fs::remove_file(workspace.join("out")).expect("removed");
+    fs::write(workspace.join(".gitignore"), "*.log\n").expect("a file");
+    fs::create_dir(workspace.join("out")).expect("a directory");
+    fs::write(workspace.join("out/known"), "known to git\n").expect("a file");
+    save(&mut client, "second");
+    fs::write(workspace.join("out/x.log"), "only here\n").expect("a file");
+    let output = chorusctl(&home, ["context", "restore", &first.short_id, "--files"]);
+    let said = output.failed_with_hint(6);
+    assert!(said.contains("out/x.log is in the way"), "{said}");
+    assert_eq!(read(&workspace, "out/x.log"), "only here\n");
+    fs::remove_file(workspace.join("out/x.log")).expect("removed");
+    fs::write(workspace.join("ä.log"), "only here\n").expect("a file");
+    assert_eq!(kind_of(restore_files(&mut client, &first.short_id)), ErrorKind::Denied);
+    assert_eq!(read(&workspace, "ä.log"), "only here\n");
+    fs::remove_file(workspace.join("ä.log")).expect("removed");
+    restore_files(&mut client, &first.short_id).expect("restored");
+    assert_eq!((read(&workspace, "ä.log"), read(&workspace, "out")), ("kept\n".into(), "a file\n".into()));
+}
+
+#[test]
+fn files_that_were_brought_back_half_way_are_a_second_try_away() {
+    let home = home();
+    let (_daemon, mut client, workspace) = begun(&home);
+    client.append("a", "one");
+    fs::write(workspace.join("plan.md"), "first\n").expect("a file");
+    let first = save(&mut client, "first").session;
+    let commit = first.header.workspace_commit.clone().expect("a commit");
+    client.append("a", "two");
+    fs::write(workspace.join("plan.md"), "second\n").expect("a file");
+    fs::write(workspace.join("later.md"), "later\n").expect("a file");
+    save(&mut client, "second");
+    set(&mut client, "checkpoint_workspace", "false");
+    // There can be no commit: the files go back.
+    let lock = workspace.join(".git").join(format!("{}.lock", git(&workspace, &["symbolic-ref", "HEAD"])));
+    fs::write(&lock, "").expect("a file");
+    let back = restore_files(&mut client, &first.short_id).expect("the messages");
+    assert!(back.warnings.iter().any(|warning| warning.contains("its files are not")), "{:?}", back.warnings);
+    assert_eq!((read(&workspace, "plan.md"), read(&workspace, "later.md")), ("second\n".into(), "later\n".into()));
+    assert_eq!(git(&workspace, &["status", "--porcelain"]), "");
+    fs::remove_file(&lock).expect("removed");
+    // As where the daemon died between the files and their commit.
+    git(&workspace, &["read-tree", "-m", "-u", "HEAD", &commit]);
+    let before = head(&workspace);
+    let back = restore_files(&mut client, &first.short_id).expect("restored");
+    assert_eq!((back.files_commit, read(&workspace, "plan.md")), (Some(head(&workspace)), "first\n".into()));
+    assert_eq!(
+        (git(&workspace, &["rev-parse", "HEAD~1"]), git(&workspace, &["status", "--porcelain"])),
+        (before, String::new())
+    );
+    // With anything of one's own beside it, it is refused as ever.
+    git(&workspace, &["read-tree", "-m", "-u", "HEAD", "HEAD~1"]);
+    fs::write(workspace.join("plan.md"), "mine\n").expect("a file");
+    assert_eq!(kind_of(restore_files(&mut client, &first.short_id)), ErrorKind::Denied);
+    assert_eq!(read(&workspace, "plan.md"), "mine\n");
+}
+
+#[test]
 fn what_a_file_says_of_its_commit_is_not_believed() {
     let home = home();
     let (_daemon, mut client, workspace) = begun(&home);
@@ -209,6 +290,25 @@ fn saves_that_nobody_asks_for_commit_too() {
     let stopped = daemon.client().history("a").remove(0);
     assert_eq!((stopped.header.trigger, stopped.header.workspace_commit), (Trigger::Shutdown, Some(head(&workspace))));
     assert_eq!(git(&workspace, &["log", "-2", "--format=%s"]), "Checkpoint: shutdown\nCheckpoint: idle_timeout");
+}
+
+#[test]
+fn a_checkpoint_that_takes_too_long_leaves_no_lock_behind() {
+    let home = home();
+    let (daemon, mut client, workspace) = begun(&home);
+    client.append("a", "one");
+    // A hole that takes git minutes to read, and no room on the disk.
+    fs::File::create(workspace.join("huge")).and_then(|file| file.set_len(64 << 30)).expect("a file");
+    assert!(daemon.terminate().success());
+    assert!(!workspace.join(".git/index.lock").exists());
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    let stopped = client.history("a").remove(0);
+    assert_eq!((stopped.header.trigger, stopped.header.workspace_commit), (Trigger::Shutdown, None));
+    fs::remove_file(workspace.join("huge")).expect("removed");
+    fs::write(workspace.join("small"), "small\n").expect("a file");
+    client.append("a", "two");
+    assert_eq!(save(&mut client, "goes on").warnings, Vec::<String>::new());
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! `session.tree`.
 
-use std::collections::HashMap;
-
 use chorus_proto::Trigger;
 use chorus_proto::methods::tree::{TreeGap, TreeLive, TreeParams, TreeResult, TreeSession};
 use uuid::Uuid;
@@ -10,7 +8,7 @@ use crate::agent::context::Room;
 use crate::failure::Result;
 use crate::ops::{Ops, blocking, select};
 use crate::session::tree::{Leaf, Node, Tree, arrange};
-use crate::store::catalog::Branching;
+use crate::store::catalog::{Branching, Named};
 
 /// Most sessions a page.
 const MAX_PAGE: u64 = 5000;
@@ -39,7 +37,9 @@ pub async fn tree(ops: &Ops, params: TreeParams) -> Result<TreeResult> {
     let limit = params.limit.unwrap_or(MAX_PAGE).min(MAX_PAGE);
     let page = places.iter().skip(index(offset)).take(index(limit));
     let short = ops.store.catalog.short_ids(page.clone().map(|place| rows[place.node].id).collect()).await?;
-    let mut room = Room::of(ops.config.max_frame).page;
+    // What belongs to the whole tree comes once.
+    let (roots, gaps) = if offset == 0 { (roots, named(ops, gaps).await?) } else { Default::default() };
+    let mut room = Room::of(ops.config.max_frame).page.saturating_sub(beside(&roots, &gaps));
     let mut sessions = Vec::with_capacity(short.len());
     for (place, short_id) in page.zip(short) {
         let session =
@@ -60,14 +60,7 @@ pub async fn tree(ops: &Ops, params: TreeParams) -> Result<TreeResult> {
         messages: info.messages,
         unsaved: info.unsaved,
     });
-    Ok(TreeResult {
-        sessions,
-        roots,
-        gaps: named(ops, gaps).await?,
-        live,
-        total,
-        next: (next < total && limit > 0).then_some(next),
-    })
+    Ok(TreeResult { sessions, roots, gaps, live, total, next: (next < total && limit > 0).then_some(next) })
 }
 
 fn index(at: u64) -> usize {
@@ -110,16 +103,18 @@ fn size(session: &TreeSession) -> usize {
     600 + session.session_id.len() + texts.map(|text| 2 * text.len() + 4).sum::<usize>()
 }
 
+/// Bytes that roots and gaps take in an answer, about.
+fn beside(roots: &[Uuid], gaps: &[TreeGap]) -> usize {
+    let texts = gaps.iter().flat_map(|gap| [&gap.agent_name, &gap.session_id]).flatten();
+    40 * roots.len() + 100 * gaps.len() + texts.map(|text| 2 * text.len()).sum::<usize>()
+}
+
 /// What is known of parents that are no sessions of the agent: another may have them.
 async fn named(ops: &Ops, gaps: Vec<Uuid>) -> Result<Vec<TreeGap>> {
-    let mut others = HashMap::new();
-    for id in &gaps {
-        if let Some(row) = ops.store.catalog.session(*id).await? {
-            others.insert(*id, (row.header.agent_name, row.header.session_id));
-        }
-    }
+    let mut others = ops.store.catalog.named(gaps.clone()).await?;
     let gap = |id| {
-        let (agent_name, session_id) = others.remove(&id).unzip();
+        let other = others.remove(&id).map(|Named { agent_name, session_id }| (agent_name, session_id));
+        let (agent_name, session_id) = other.unzip();
         TreeGap { id, agent_name, session_id }
     };
     Ok(gaps.into_iter().map(gap).collect())

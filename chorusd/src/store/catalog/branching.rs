@@ -1,7 +1,10 @@
 //! What hangs from what among the sessions of an agent.
 
+use std::collections::HashMap;
+
 use chorus_proto::Trigger;
 use jiff::Timestamp;
+use rusqlite::OptionalExtension as _;
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -27,6 +30,13 @@ pub struct Branching {
     pub corrupt: Option<String>,
 }
 
+/// Whose a session is, and what it is called.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Named {
+    pub agent_name: String,
+    pub session_id: String,
+}
+
 impl Catalog {
     /// All sessions of an agent.
     ///
@@ -37,13 +47,38 @@ impl Catalog {
             .submit(move |conn| {
                 let mut statement = conn.prepare_cached("SELECT header, corrupt FROM sessions WHERE agent_id = ?1")?;
                 let rows = statement.query_map([agent.as_bytes()], |row| {
-                    let read: Branching = serde_json::from_str(row.get_ref(0)?.as_str()?).map_err(|e| {
-                        rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(e))
-                    })?;
+                    let read: Branching = parsed(row.get_ref(0)?.as_str()?)?;
                     Ok(Branching { corrupt: row.get(1)?, ..read })
                 })?;
                 Ok(rows.collect::<rusqlite::Result<_>>()?)
             })
             .await
     }
+
+    /// What these sessions are called, of those that there are, in one go.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn named(&self, ids: Vec<Uuid>) -> Result<HashMap<Uuid, Named>> {
+        self.reader
+            .submit(move |conn| {
+                let reading = conn.unchecked_transaction()?;
+                let mut statement = reading.prepare_cached("SELECT header FROM sessions WHERE id = ?1")?;
+                let mut found = HashMap::new();
+                for id in ids {
+                    let header = |row: &rusqlite::Row<'_>| parsed(row.get_ref(0)?.as_str()?);
+                    if let Some(named) = statement.query_row([id.as_bytes()], header).optional()? {
+                        found.insert(id, named);
+                    }
+                }
+                Ok(found)
+            })
+            .await
+    }
+}
+
+fn parsed<'a, T: Deserialize<'a>>(header: &'a str) -> rusqlite::Result<T> {
+    let failure =
+        |e| rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::<serde_json::Error>::new(e));
+    serde_json::from_str(header).map_err(failure)
 }

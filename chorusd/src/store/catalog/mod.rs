@@ -23,7 +23,7 @@ pub use approvals::{ApprovalRow, Decided};
 pub use audit::{Audit, AuditEntry, AuditFilter};
 pub(super) use audit::{each_after, insert as insert_audit, newest as newest_audit};
 pub use audit_chain::{AuditHead, Walk, hex};
-pub use branching::Branching;
+pub use branching::{Branching, Named};
 pub use memory::{MemoryRow, Remembered, Whose};
 pub use rebuild::Truth;
 pub use sessions::{Listing, SessionRow};

@@ -14,6 +14,10 @@ use crate::tools::tool::{Outcome, Tool};
 /// Bytes of a message.
 const LONGEST: usize = 16 << 10;
 
+/// What is said where git prints something else than plain names.
+const NAMELESS: &str =
+    "the workspace has other repositories in it whose names git tools cannot tell; use git through bash";
+
 pub struct GitCommit;
 
 #[derive(Deserialize, JsonSchema)]
@@ -85,15 +89,21 @@ fn plain(args: &[&str]) -> Vec<String> {
 /// Repositories that the workspace's own has noted in it, as paths to leave out: to see whether something changed there, git would go by
 /// their settings, which nobody has looked at.
 async fn other_repositories(git: &Git<'_>) -> Told<Vec<String>> {
+    let outside = |path: String| {
+        // Others are quoted.
+        let plain = !path.starts_with('"');
+        plain.then(|| format!(":(exclude,top,literal){path}")).ok_or_else(|| NAMELESS.to_owned())
+    };
+    repositories_inside(git).await?.into_iter().map(outside).collect()
+}
+
+/// The same as git prints them: unusual ones in quotes.
+pub(super) async fn repositories_inside(git: &Git<'_>) -> Told<Vec<String>> {
     const SCRIPT: &str = "git \"$@\" ls-files --stage | grep '^160000 '; :";
     let said = git.script(SCRIPT).await?;
     let path = |line: &str| {
-        let path = line.strip_prefix("160000 ").and_then(|rest| rest.split_once('\t')).map(|(_, path)| path);
-        // Others are quoted, or are no line of the list at all.
-        let path = path.filter(|path| !path.starts_with('"'));
-        path.map(|path| format!(":(exclude,top,literal){path}")).ok_or_else(|| {
-            "the workspace has other repositories in it whose names git tools cannot tell; use git through bash".into()
-        })
+        let path = line.strip_prefix("160000 ").and_then(|rest| rest.split_once('\t')).map(|(_, path)| path.to_owned());
+        path.ok_or_else(|| NAMELESS.to_owned())
     };
     said.text.lines().map(path).collect()
 }

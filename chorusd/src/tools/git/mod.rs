@@ -6,6 +6,7 @@ mod checkout;
 pub mod checkpoint;
 mod commit;
 mod diff;
+mod in_the_way;
 mod init;
 mod log;
 mod login;
