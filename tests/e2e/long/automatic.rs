@@ -41,7 +41,7 @@ fn gone_through(long: &Long) -> Vec<Receipt> {
     for request in long.server.requests().iter().filter(|request| request.body["tool_choice"].is_null()) {
         assert!(at_least(&request.body) <= LIMIT, "{} tokens", at_least(&request.body));
         let system = request.body["system"].to_string();
-        let shown = |pin: &String| system.contains(&*serde_json::to_string(pin).expect("JSON").trim_matches('"'));
+        let shown = |pin: &String| system.contains(serde_json::to_string(pin).expect("JSON").trim_matches('"'));
         assert!(pins().iter().all(shown), "a pin is not shown: {system}");
     }
     assert_eq!(client.pins("a"), pins());

@@ -37,7 +37,7 @@ fn the_command_line_adds_lists_finds_and_removes() {
     assert_eq!((json["total"].as_u64(), json["shown"].as_u64()), (Some(2), Some(2)), "{json}");
     assert_eq!(json["entries"][1]["path_exists"], false);
     assert_eq!(chorusctl(&home, ["memory", "list", "--format", "jsonl"]).ok().lines().count(), 2);
-    assert_eq!(named(&home, &["memory", "remove", &id[..3]]), [id.clone()]);
+    assert_eq!(named(&home, &["memory", "remove", &id[..3]]), std::slice::from_ref(&id));
     chorusctl(&home, ["memory", "remove", "no"]).failed_with_hint(3);
     let said = chorusctl(&home, ["memory", "remove", &id[..4]]).ok();
     assert!(said.contains("removed") && said.contains(&format!("trash restore {id}")), "{said}");

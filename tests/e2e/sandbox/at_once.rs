@@ -57,8 +57,8 @@ fn of_many_agents_thirty_two_commands_run_and_who_waits_too_long_never_begins() 
     agents.iter().skip(1).for_each(|agent| rig.agent(agent, "any"));
     // Deaf, so that none makes room before the time of the last one is up.
     let command = json!({"command": "trap '' TERM; echo begun >> log; sleep 60; sleep 60", "timeout": 8});
-    agents.iter().for_each(|_| _ = rig.server.anthropic().answer(calls(5, &command)));
-    agents.iter().for_each(|_| _ = rig.server.anthropic().answer(Answer::text(["Done."])));
+    agents.iter().for_each(|_| rig.server.anthropic().answer(calls(5, &command)));
+    agents.iter().for_each(|_| rig.server.anthropic().answer(Answer::text(["Done."])));
     let turns: Vec<_> = agents.iter().map(|agent| turn(&rig, agent)).collect();
     let told: Vec<String> = turns.into_iter().flat_map(|turn| turn.join().expect("a client")).collect();
     assert!(told.len() == 35 && told.iter().all(|told| told.contains("[timed out after 8 s")), "{told:?}");

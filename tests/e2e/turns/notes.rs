@@ -182,9 +182,9 @@ fn longer_than_the_model_takes() -> Rig {
 /// A fact of the last message that a request shows.
 fn last_fact(body: &Value) -> Value {
     let asked = asked(body);
-    let last = asked.lines().filter(|line| line.ends_with(" user]")).next_back().expect("a message");
+    let last = asked.lines().rfind(|line| line.ends_with(" user]")).expect("a message");
     let number: u64 = last.trim_start_matches('[').split(' ').next().expect("one").parse().expect("a number");
-    let fact = asked.lines().filter(|line| line.starts_with("> Item")).next_back().expect("a message");
+    let fact = asked.lines().rfind(|line| line.starts_with("> Item")).expect("a message");
     let item = json!({"text": &fact[2..12], "source": number});
     json!({"background": format!("Up to {}.", &fact[7..11]), "facts": [item]})
 }
