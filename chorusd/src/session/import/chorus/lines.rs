@@ -42,6 +42,17 @@ pub(super) fn are_messages(source: &mut impl BufRead) -> io::Result<bool> {
     Ok(matches!(first, Some(Ok(fields)) if !fields.has("messages")))
 }
 
+/// Whether any line is a message, whatever the first is.
+pub(super) fn have_messages(source: &mut impl BufRead) -> io::Result<bool> {
+    let mut lines = Lines::new(source);
+    while let Some(line) = lines.next()? {
+        if line.bytes.and_then(|bytes| Fields::read(bytes).ok()).is_some_and(|fields| fields.has("role")) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Reads the lines; one that is no message may be the header.
 pub(super) fn import(source: &mut impl BufRead, writer: &mut Writer<'_>) -> Result<(), ImportError> {
     let mut about = About::default();

@@ -60,5 +60,24 @@ pub(super) fn following(time: Time, after: Timestamp) -> Option<Timestamp> {
     let day = after.to_zoned(TimeZone::UTC).date();
     let at = day.to_datetime(time).to_zoned(TimeZone::UTC).ok()?.timestamp();
     // The heading has no fractions of a second.
-    if at + 1.second() > after { Some(at) } else { at.checked_add(24.hours()).ok() }
+    let passed = at.checked_add(1.second()).is_ok_and(|end| end <= after);
+    if passed { at.checked_add(24.hours()).ok() } else { Some(at) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_of_day_is_of_this_day_or_of_the_next() {
+        let at = |after: &str, time: &str| following(time.parse().unwrap(), after.parse().unwrap());
+        assert_eq!(at("2025-12-30T23:59:50.5Z", "23:59:50"), "2025-12-30T23:59:50Z".parse().ok());
+        assert_eq!(at("2025-12-30T23:59:50Z", "00:00:45"), "2025-12-31T00:00:45Z".parse().ok());
+        // The last day there is has no next one; nor has its last second.
+        assert_eq!(at("9999-12-30T22:00:00Z", "21:59:59"), None);
+        assert_eq!(at("9999-12-30T21:59:59Z", "22:00:00"), "9999-12-30T22:00:00Z".parse().ok());
+        for time in ["00:00:00", "22:00:00", "22:00:01", "23:59:59"] {
+            at("9999-12-30T22:00:00.9Z", time);
+        }
+    }
 }

@@ -180,6 +180,34 @@ fn a_file_without_comments_is_read_as_far_as_it_goes() {
 }
 
 #[test]
+fn a_summary_without_its_end_takes_no_message_with_it() {
+    let start = "## Query 1 (10:00:00)\n**You:** Hi\n\n---\n\n<!-- SESSION_SUMMARY_START -->\n\
+        **Current Session Summary:** They met.\n\n";
+    let comment = "<!-- chorus message {\"role\":\"user\"} -->\n**You:** Well?\n";
+    for rest in ["## Query 2 (10:01:00)\n**You:** Well?\n", comment] {
+        let found = import_as(Auto, format!("{start}{rest}")).unwrap();
+        assert_eq!(found.sessions[0].talk(), ["user: Hi", "user: Well?"]);
+        assert_eq!(found.sessions[0].about.summary.as_deref(), Some("They met."));
+        assert_eq!(found.skipped.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [6]);
+    }
+    let found = import_as(Auto, start).unwrap();
+    assert_eq!((found.sessions[0].talk(), found.skipped.len()), (vec!["user: Hi".to_owned()], 1));
+    let long = format!("{start}{}\n<!-- SESSION_SUMMARY_END -->\n", "x".repeat(2 << 20));
+    let found = import_as(Auto, long).unwrap();
+    assert!(found.skipped[0].1.contains("1 MiB"), "{:?}", found.skipped);
+}
+
+#[test]
+fn text_behind_the_summary_is_said_by_nobody() {
+    let text = "## Query 1 (10:00:00)\n**You:** Hi\n\n**Bo:** Hello\n\n---\n\n<!-- SESSION_SUMMARY_START -->\n\
+        **Current Session Summary:** They met.\n<!-- SESSION_SUMMARY_END -->\n\n# Footer\n**Tags:** a\n\nMade by hand.\n";
+    let found = import_as(Auto, text).unwrap();
+    assert_eq!(found.sessions[0].talk(), ["user: Hi", "assistant: Hello"]);
+    assert_eq!((&found.sessions[0].about.description, found.sessions[0].about.tags.len()), (&None, 0));
+    assert_eq!(found.skipped, []);
+}
+
+#[test]
 fn the_name_of_who_answers_need_not_be_told() {
     let text =
         "## Query 1 (10:00:00)\nHello\n\n**Bo:** Hi\n\n**Ann:** is a name\n\n## Query 2\n**You:** Well?\n\n**Bo:** Yes";
