@@ -16,6 +16,24 @@ pub(super) struct Open {
     pub commented: bool,
 }
 
+/// Who speaks in sections without comments.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    /// Who answers, as the head says or as it was found out.
+    pub agent: Option<String>,
+    /// `You` asked something.
+    asked: bool,
+    /// The agent answered by its name.
+    answered: bool,
+}
+
+impl Names {
+    /// Whether the names are known: any other at the start of a line is a part of what is said.
+    fn are_known(&self) -> bool {
+        self.asked && self.answered
+    }
+}
+
 /// What a line is in a section without comments.
 pub(super) enum Line<'a> {
     /// A message begins.
@@ -26,23 +44,30 @@ pub(super) enum Line<'a> {
 }
 
 impl Open {
-    /// What `line` is; `agent` is the name of who answers, which is found out where nothing has told it. `before`: who speaks so far.
-    pub fn read<'a>(&self, line: &'a str, agent: &mut Option<String>, before: Option<Role>) -> Line<'a> {
+    /// What `line` is; the name of who answers is found out where nothing has told it. `before`: who speaks so far.
+    pub fn read<'a>(&self, line: &'a str, names: &mut Names, before: Option<Role>) -> Line<'a> {
         let Some((name, text)) = labelled(line) else {
             let fresh = before.is_none() && !line.trim().is_empty() && matches!(self.section, Section::Query(_));
             return if fresh && line.trim() != "---" { Line::Speaks(Role::User, line) } else { Line::Text };
         };
         match name {
-            "You" | "User" => return Line::Speaks(Role::User, text),
-            "System" => return Line::Speaks(Role::System, text),
-            "Assistant" | "Agent" => return Line::Speaks(Role::Assistant, text),
+            "You" => {
+                names.asked = true;
+                return Line::Speaks(Role::User, text);
+            }
+            "User" if !names.are_known() => return Line::Speaks(Role::User, text),
+            "System" if !names.are_known() => return Line::Speaks(Role::System, text),
+            "Assistant" | "Agent" if !names.are_known() => {
+                names.answered |= names.agent.get_or_insert_with(|| name.to_owned()) == name;
+                return Line::Speaks(Role::Assistant, text);
+            }
             "Context" | "Previous Session" | "Resumed From" if before.is_none() => return Line::Fact,
             name if name == "Tool result" || name.starts_with("Tool result (") => {
                 return Line::Speaks(Role::ToolResult, text);
             }
             _ => {}
         }
-        let answers = match (&agent, self.section) {
+        let answers = match (&names.agent, self.section) {
             (Some(agent), _) => agent == name,
             (None, Section::Query(_)) => before == Some(Role::User),
             (None, _) => before.is_none(),
@@ -50,7 +75,8 @@ impl Open {
         if !answers {
             return if before.is_none() { Line::Speaks(Role::User, line) } else { Line::Text };
         }
-        agent.get_or_insert_with(|| name.to_owned());
+        names.agent.get_or_insert_with(|| name.to_owned());
+        names.answered = true;
         Line::Speaks(Role::Assistant, text)
     }
 }

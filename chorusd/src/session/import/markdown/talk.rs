@@ -129,7 +129,7 @@ impl Talk {
             }
             let own = section.section != Section::Restored;
             if let Some(draft) = &mut self.draft {
-                draft.close(Some(times).filter(|_| own));
+                draft.close(line, Some(times).filter(|_| own));
             }
             return Ok(());
         }
@@ -139,7 +139,7 @@ impl Talk {
         }
         let before: Option<Role> = self.draft.as_ref().map(|draft| draft.role);
         let at = section.at;
-        match section.read(line, &mut self.head.agent, before) {
+        match section.read(line, &mut self.head.names, before) {
             Line::Speaks(role, text) => {
                 self.finish(writer, false)?;
                 self.draft = Some(Draft::labelled(role, text, at, number));
