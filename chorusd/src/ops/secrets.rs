@@ -1,11 +1,16 @@
 //! Secrets in what is brought along: they are counted, and replaced where that is asked for.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use chorus_proto::Message;
+use serde::de::IgnoredAny;
 
 use crate::redact::Redactor;
 use crate::session::import::About;
+
+/// What imports keep in `provider` that goes back to nobody.
+const KEPT: [&str; 2] = ["chatgpt", "goose"];
 
 /// Looks through what somebody brings along.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +37,10 @@ impl Search<'_> {
             return (None, found);
         }
         let Ok(mut read) = serde_json::from_str::<Message>(&clean) else { return (None, found) };
-        let signed = message.provider.as_ref().is_some_and(|blocks| self.redactor.json(blocks.get()).1 > 0);
+        let signed = message
+            .provider
+            .as_ref()
+            .is_some_and(|blocks| !only_kept(blocks.get()) && self.redactor.json(blocks.get()).1 > 0);
         if !signed {
             return (Some((read, clean.into_bytes())), found);
         }
@@ -64,4 +72,10 @@ impl Search<'_> {
         }
         found
     }
+}
+
+/// Whether `provider` holds only what an import kept for reading.
+fn only_kept(provider: &str) -> bool {
+    let fields = serde_json::from_str::<HashMap<Cow<'_, str>, IgnoredAny>>(provider);
+    fields.is_ok_and(|fields| fields.keys().all(|key| KEPT.contains(&key.as_ref())))
 }

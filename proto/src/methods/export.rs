@@ -86,6 +86,9 @@ pub struct ReadParams {
     /// Bytes of the text to leave out at the start: the `next` of the piece before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
+    /// The `fingerprint` of the piece before: a piece of what was changed in the meantime is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -95,4 +98,7 @@ pub struct ReadResult {
     pub data: String,
     /// Offset of the next piece; null at the end.
     pub next: Option<u64>,
+    /// Of what the text is made of: pieces of one text have the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
 }

@@ -4,17 +4,18 @@ use chorus_proto::methods::export::{ExportFormat, Read, ReadParams, Select, Sele
 use chorus_proto::{Client, ErrorKind, NewMessage, Role};
 use chorus_tests::Daemon;
 use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::ctl::chorusctl;
 
 use crate::home;
 
 fn read(client: &mut Client, form: ExportFormat) -> (String, usize) {
-    let mut params = ReadParams { agent: Some("a".into()), session: "latest".into(), form, offset: None };
+    let mut params = ReadParams { agent: Some("a".into()), session: "latest".into(), form, ..Default::default() };
     let (mut text, mut pieces) = (String::new(), 0);
     loop {
         let piece = client.call::<Read>(&params).expect("a piece");
         text.push_str(&piece.data);
         pieces += 1;
-        params.offset = piece.next;
+        (params.offset, params.fingerprint) = (piece.next, piece.fingerprint);
         if piece.next.is_none() {
             return (text, pieces);
         }
@@ -43,6 +44,26 @@ fn a_text_longer_than_a_frame_comes_in_pieces() {
     assert_eq!(markdown.matches(&*text.replace('\u{1}', "\\u{1}")).count(), 12);
     let inside = ReadParams { session: "latest".into(), offset: Some(1 << 40), ..Default::default() };
     assert_eq!(client.call::<Read>(&inside).expect("nothing more").data, "");
+}
+
+#[test]
+fn a_piece_of_what_changed_meanwhile_is_refused() {
+    let home = home();
+    let daemon = Daemon::start_with(&home, "max_frame = \"64KiB\"\n");
+    let mut client = daemon.client();
+    client.init("a");
+    client.append_all("a", vec![NewMessage::text(Role::User, "line\n".repeat(10_000))]);
+    client.save("a", "long");
+    let first = ReadParams { session: "latest".into(), form: ExportFormat::Html, ..Default::default() };
+    let piece = client.call::<Read>(&first).expect("a piece");
+    let next = ReadParams { offset: piece.next, fingerprint: piece.fingerprint, ..first.clone() };
+    let same = client.call::<Read>(&next).expect("the next piece");
+    assert_eq!(same.fingerprint, next.fingerprint);
+    chorusctl(&home, ["session", "tag", "latest", "kept"]).ok();
+    assert_eq!(kind_of(client.call::<Read>(&next)), ErrorKind::Conflict);
+    assert_ne!(client.call::<Read>(&first).expect("from the beginning").fingerprint, next.fingerprint);
+    let page = chorusctl(&home, ["session", "export", "latest", "--as", "html"]).ok();
+    assert!(page.ends_with("</html>\n") && page.matches("line\n").count() >= 9_999, "{}", page.len());
 }
 
 #[test]

@@ -61,3 +61,26 @@ fn what_is_imported_is_kept_and_counted_or_replaced() {
     assert!(clean.contains("use [redacted:github-token:") && clean.contains("\"[redacted:anthropic-key:"), "{clean}");
     assert!(!clean.contains(secret) && !clean.contains(other));
 }
+
+/// What an import kept beside the conversation stays, without its secrets: it goes back to nobody.
+#[test]
+fn other_branches_of_an_import_stay_without_their_secrets() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    daemon.client().init("a");
+    let secret = &sixty()[2].text;
+    let node = |id: &str, parent: Option<&str>, role: &str, text: &str| {
+        json!({"id": id, "parent": parent, "children": [], "message": {"id": id, "author": {"role": role},
+            "content": {"content_type": "text", "parts": [text]}}})
+    };
+    let talk = json!([{"title": "A talk", "current_node": "b", "mapping": {"q": node("q", None, "user", "Why?"),
+        "a": node("a", Some("q"), "assistant", &format!("Regenerated {secret}")),
+        "b": node("b", Some("q"), "assistant", "So.")}}]);
+    let file = home.outside().join("conversations.json");
+    std::fs::write(&file, talk.to_string()).expect("a file");
+    let file = file.to_str().expect("a path");
+    let clean = chorusctl(&home, ["session", "import", file, "--redact", "--json"]).json();
+    assert_eq!(clean["secrets_found"], 1, "{clean}");
+    let clean = std::fs::read_to_string(clean["sessions"][0]["file_path"].as_str().expect("a path")).expect("a file");
+    assert!(clean.contains("Regenerated [redacted:github-token:") && !clean.contains(secret), "{clean}");
+}

@@ -1,6 +1,8 @@
 //! `session.export.*`.
 
+use chorus_proto::ErrorKind;
 use chorus_proto::methods::export::{ReadParams, ReadResult, SelectParams, SelectResult};
+use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use super::get::read as read_file;
@@ -56,7 +58,8 @@ async fn of_agents(ops: &Ops, params: SelectParams, offset: u64) -> Result<Selec
 /// A piece of a session as text.
 ///
 /// # Errors
-/// `session_not_found`, `ambiguous`, `denied`, `corrupt_session`, `invalid_params`.
+/// `session_not_found`, `ambiguous`, `denied`, `corrupt_session`, `invalid_params`, `conflict` where it changed since the piece
+/// that the fingerprint is of.
 pub async fn read(ops: &Ops, params: ReadParams) -> Result<ReadResult> {
     let row = match Uuid::try_parse(&params.session) {
         // What `select` gave is meant, whosever it is: reading takes nothing across.
@@ -72,6 +75,11 @@ pub async fn read(ops: &Ops, params: ReadParams) -> Result<ReadResult> {
     };
     let (file, _) = read_file(ops, &row).await?;
     let parent = parent(ops, &file).await?;
+    let fingerprint = fingerprint(&file, parent.as_ref());
+    if params.fingerprint.is_some_and(|before| before != fingerprint) {
+        let failure = Failure::new(ErrorKind::Conflict, "the session changed while it was exported");
+        return Err(failure.hint("try again, from the beginning"));
+    }
     let offset = params.offset.unwrap_or(0);
     let room = (ops.config.max_frame / 2).min(PIECE);
     let (data, next) = blocking(move || {
@@ -83,7 +91,17 @@ pub async fn read(ops: &Ops, params: ReadParams) -> Result<ReadResult> {
             .ok_or_else(|| Failure::invalid("`offset` is not one that `next` gave").hint("begin without one"))
     })
     .await?;
-    Ok(ReadResult { session: view::session(ops, row).await?, data, next })
+    Ok(ReadResult { session: view::session(ops, row).await?, data, next, fingerprint: Some(fingerprint) })
+}
+
+/// Differs where the text of a session does, in any form.
+fn fingerprint(file: &SessionFile, parent: Option<&Parent>) -> String {
+    let mut hash = Sha256::new();
+    hash.update(&file.sha256);
+    // What the catalogue knows better than the file is in the header.
+    hash.update(serde_json::to_vec(&file.header).unwrap_or_default());
+    hash.update(format!("{parent:?}"));
+    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The session that `file` goes on from, where it is still known.

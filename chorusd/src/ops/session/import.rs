@@ -94,17 +94,20 @@ pub async fn commit(
         }
     }
     drop(complete);
-    let read = reading.await.map_err(|e| Failure::internal(e.to_string()))?;
-    match (failed, read) {
+    match (failed, reading.await) {
         (Some(failure), _) => {
             undo(ops, sessions).await;
             Err(failure)
         }
         (None, Err(error)) => {
             undo(ops, sessions).await;
+            Err(Failure::internal(error.to_string()))
+        }
+        (None, Ok(Err(error))) => {
+            undo(ops, sessions).await;
             Err(unreadable(&file, &error))
         }
-        (None, Ok((skipped, skipped_total, secrets))) => {
+        (None, Ok(Ok((skipped, skipped_total, secrets)))) => {
             // A rename may have moved those that came before it.
             let _stays = ops.sessions_lock.read().await;
             for session in &mut sessions {

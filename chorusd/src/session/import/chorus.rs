@@ -55,6 +55,12 @@ pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut Writer<'_>
     if let Err(error) = end {
         let (line, reason) = error.place()?;
         if writer.written() == 0 {
+            source.rewind()?;
+            // Perhaps only the first of many lines is broken.
+            if lines::have_messages(source)? {
+                source.rewind()?;
+                return lines::import(source, writer);
+            }
             return Err(ImportError::Malformed { line, reason });
         }
         writer.skip(entries + 1, reason);
@@ -159,6 +165,16 @@ mod tests {
         assert_eq!(session.messages[1].tool_calls[0].params.get(), r#"{"a":1.0}"#);
         assert_eq!(session.messages[1].timestamp.to_string(), "2025-05-05T05:05:05Z");
         assert_eq!(session.messages[2].tool_call_id.as_deref(), Some("c"));
+    }
+
+    #[test]
+    fn a_broken_first_line_does_not_lose_the_others() {
+        let whole = r#"{"id":"m","role":"user","content":"here","timestamp":"2026-01-02T03:00:00Z"}"#;
+        for broken in [r#"{"id":"l","role":"user","content":"cut"#, r#"{"id":"l""#, "{oops}", "oops"] {
+            let found = import_as(Chorus, format!("{broken}\n{whole}\n{whole}\n")).unwrap();
+            assert_eq!(found.sessions[0].talk(), ["user: here", "user: here"], "{broken}");
+            assert_eq!(found.skipped.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1], "{broken}");
+        }
     }
 
     #[test]

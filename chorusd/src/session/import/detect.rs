@@ -10,7 +10,7 @@ use super::lines::Lines;
 use super::scan::Scanner;
 use super::{chatgpt, chorus, codex, goose};
 use crate::session::markdown::headed::Heading;
-use crate::session::markdown::{SESSION, Section, commented};
+use crate::session::markdown::{SESSION, SUMMARY_START, Section, commented};
 
 /// How many lines that hold an object are looked at.
 const LOOK_AT: usize = 50;
@@ -47,7 +47,12 @@ pub(super) fn detect(source: &mut (impl BufRead + Seek)) -> Result<ImportFormat,
         }
     }
     source.rewind()?;
-    lines(source)?.ok_or(ImportError::Unrecognised { hint: FORMATS })
+    if let Some(format) = lines(source)? {
+        return Ok(format);
+    }
+    // A text may begin with a bracket too: `[ ] to do`.
+    source.rewind()?;
+    if markdown(source)? { Ok(ImportFormat::Markdown) } else { Err(ImportError::Unrecognised { hint: FORMATS }) }
 }
 
 /// A JSON list tells by its first entries that are objects; an empty one is a list of no messages.
@@ -65,7 +70,7 @@ fn list(source: &mut impl BufRead) -> io::Result<Option<ImportFormat>> {
         // The rest may be most of the file; walking over it is only needed while the question is open.
         if found.is_some() || seen == LOOK_AT { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
     });
-    if seen == 0 && walked.is_ok() {
+    if seen == 0 && walked.is_ok() && scanner.peek()?.is_none() {
         return Ok(Some(ImportFormat::Openai));
     }
     Ok(found)
@@ -103,13 +108,14 @@ fn object(source: &mut impl BufRead) -> io::Result<Option<ImportFormat>> {
     Ok(messages.then_some(ImportFormat::Openai))
 }
 
-/// Text with the heading of a message in it, or with the comment that an export begins with.
+/// Text with the heading of a message in it, with the comment that an export begins with, or with a summary.
 fn markdown(source: &mut impl BufRead) -> io::Result<bool> {
     let mut lines = Lines::new(source);
     for _ in 0..LOOK_AT {
         let Some(line) = lines.next()? else { break };
         let text = line.bytes.and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default();
-        if commented(SESSION, text).is_some() || Heading::parse(text).is_some() || Section::parse(text).is_some() {
+        let headed = Heading::parse(text).is_some() || Section::parse(text).is_some();
+        if headed || commented(SESSION, text).is_some() || text.trim_end() == SUMMARY_START {
             return Ok(true);
         }
     }
@@ -175,6 +181,10 @@ mod tests {
             ("<!-- chorus session {} -->\n", Markdown),
             ("# A plan\n\n## User\n\nHello", Markdown),
             ("**Session ID:** s\n\n## Query 1 (10:00:00)\n**You:** Hello", Markdown),
+            ("[ ] to do\n[a](b)\n\n## User\n\nHello", Markdown),
+            ("[] to do\n\n## User\n\nHello", Markdown),
+            ("{a}\n\n## Query 1 (10:00:00)\nHello", Markdown),
+            ("Notes\n<!-- SESSION_SUMMARY_START -->\n", Markdown),
             ("[{\"title\":\"x\",\"mapping\":{}}]", Chatgpt),
             ("{\"mapping\":{\"a\":{}},\"title\":\"x\"}", Chatgpt),
             ("{\"working_dir\":\"/w\",\"description\":\"x\"}\n{\"role\":\"user\",\"created\":1,\"content\":[]}", Goose),
@@ -183,6 +193,10 @@ mod tests {
             ("{\"id\":\"x\",\"role\":\"user\",\"content\":\"x\",\"timestamp\":\"2026-01-01T00:00:00Z\"}", Chorus),
             (
                 "{\"id\":\"x\",\"role\":\"user\",\"content\":\"x\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"mood\":1}",
+                Chorus,
+            ),
+            (
+                "{\"id\":\"x\",\"role\":\"user\",\"content\":\"x\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"function_call\":null}",
                 Openai,
             ),
             ("[1, {\"role\":\"user\"}]", Openai),

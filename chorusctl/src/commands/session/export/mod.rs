@@ -96,11 +96,13 @@ fn ends_in_slash(path: &Path) -> bool {
 
 fn to_stdout(args: Args, app: &mut App, form: ExportFormat) -> Result<(), Failure> {
     let session = only(select(args, app)?)?;
-    text::pieces(app, &session, form, |app, piece| match form {
-        ExportFormat::Md | ExportFormat::Html if app.out.width().is_some() => app.out.text(&safe::clean(piece)),
-        ExportFormat::Md | ExportFormat::Html => app.out.text(piece),
-        ExportFormat::Json | ExportFormat::Jsonl => app.out.json(piece),
-    })
+    let bytes = text::whole(app, &session, form)?;
+    let text = String::from_utf8_lossy(&bytes);
+    match form {
+        ExportFormat::Md | ExportFormat::Html if app.out.width().is_some() => app.out.text(&safe::clean(&text)),
+        ExportFormat::Md | ExportFormat::Html => app.out.text(&text),
+        ExportFormat::Json | ExportFormat::Jsonl => app.out.json(&text),
+    }
 }
 
 fn into_file(args: Args, app: &mut App, form: ExportFormat, output: &Path) -> Result<(), Failure> {

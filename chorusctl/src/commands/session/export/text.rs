@@ -3,10 +3,14 @@
 use std::fs;
 
 use chorus_proto::methods::export::{ExportFormat, Read, ReadParams};
+use chorus_proto::{CallError, ErrorKind};
 
 use super::selected::Selected;
 use crate::app::App;
 use crate::error::Failure;
+
+/// How often the text of a session that changes meanwhile is begun.
+const TRIES: u32 = 5;
 
 /// All of it.
 pub fn whole(app: &mut App, session: &Selected, form: ExportFormat) -> Result<Vec<u8>, Failure> {
@@ -15,24 +19,25 @@ pub fn whole(app: &mut App, session: &Selected, form: ExportFormat) -> Result<Ve
 
 /// All of it, as the daemon writes it.
 pub fn asked(app: &mut App, session: &Selected, form: ExportFormat) -> Result<Vec<u8>, Failure> {
-    let mut all = Vec::new();
-    ask(app, session, form, |_, piece| {
-        all.extend_from_slice(piece.as_bytes());
-        Ok(())
-    })?;
-    Ok(all)
-}
-
-/// Gives it away piece by piece.
-pub fn pieces(
-    app: &mut App,
-    session: &Selected,
-    form: ExportFormat,
-    mut take: impl FnMut(&mut App, &str) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    match own_bytes(session, form).and_then(|bytes| String::from_utf8(bytes).ok()) {
-        Some(text) => take(app, &text),
-        None => ask(app, session, form, take),
+    let id = session.id.to_string();
+    let first = ReadParams { agent: None, session: id, form, offset: None, fingerprint: None };
+    let (mut params, mut all, mut tries) = (first.clone(), String::new(), TRIES);
+    loop {
+        let read = match app.client()?.call::<Read>(&params) {
+            // It changed between two pieces: a summary came, or a tag.
+            Err(CallError::Rpc(error)) if error.kind() == ErrorKind::Conflict && tries > 1 => {
+                tries -= 1;
+                params = first.clone();
+                all.clear();
+                continue;
+            }
+            answered => answered?,
+        };
+        all.push_str(&read.data);
+        match read.next.filter(|next| Some(*next) > params.offset) {
+            Some(next) => (params.offset, params.fingerprint) = (Some(next), read.fingerprint),
+            None => return Ok(all.into_bytes()),
+        }
     }
 }
 
@@ -46,21 +51,4 @@ pub fn own_bytes(session: &Selected, form: ExportFormat) -> Option<Vec<u8>> {
     let start = format!("{{\n  \"schema\": 2,\n  \"id\": \"{}\",\n", session.id);
     let ours = session.available && bytes.starts_with(start.as_bytes()) && bytes.ends_with(b"\n  ]\n}\n");
     ours.then_some(bytes)
-}
-
-fn ask(
-    app: &mut App,
-    session: &Selected,
-    form: ExportFormat,
-    mut take: impl FnMut(&mut App, &str) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let mut params = ReadParams { agent: None, session: session.id.to_string(), form, offset: None };
-    loop {
-        let read = app.call::<Read>(&params)?;
-        take(app, &read.data)?;
-        match read.next.filter(|next| Some(*next) > params.offset) {
-            Some(next) => params.offset = Some(next),
-            None => return Ok(()),
-        }
-    }
 }

@@ -1,8 +1,9 @@
 //! What a model writes is Markdown: paragraphs, lists, code, tables and links, and no HTML of its own.
 
-use std::collections::VecDeque;
+use std::borrow::Cow;
+use std::collections::{HashSet, VecDeque};
 
-use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
+use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
 use super::text::{escape, visible};
 
@@ -17,11 +18,24 @@ pub(super) fn render(text: &str) -> String {
     let text = visible(text);
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut page = String::with_capacity(text.len() * 2);
-    html::push_html(
-        &mut page,
-        Safe { events: Parser::new_ext(&text, options), links: Vec::new(), next: VecDeque::new() },
-    );
+    let mut parser = Parser::new_ext(&text, options);
+    let mut safe = Safe { events: &mut parser, links: Vec::new(), next: VecDeque::new(), named: Vec::new() };
+    html::push_html(&mut page, &mut safe);
+    let named = safe.named;
+    page.push_str(&unused(&text, &parser, &named));
     page
+}
+
+/// Definitions of links (`[name]: place`) that no link uses: as Markdown they show nowhere, and still they were said.
+fn unused(text: &str, parser: &Parser<'_>, named: &[CowStr<'_>]) -> String {
+    let definitions = parser.reference_definitions();
+    let used: HashSet<usize> =
+        named.iter().filter_map(|name| definitions.get(name)).map(|definition| definition.span.start).collect();
+    let mut left: Vec<_> = definitions.iter().map(|(_, definition)| definition.span.clone()).collect();
+    left.retain(|span| !used.contains(&span.start));
+    left.sort_unstable_by_key(|span| span.start);
+    let lines: Vec<String> = left.into_iter().filter_map(|span| Some(escape(text.get(span)?.trim()))).collect();
+    if lines.is_empty() { String::new() } else { format!("<p>{}</p>\n", lines.join("<br />\n")) }
 }
 
 /// Events of which none makes the page fetch, run or claim anything.
@@ -30,6 +44,8 @@ struct Safe<'a, I> {
     /// For each open link or picture, what ends it.
     links: Vec<&'static str>,
     next: VecDeque<Event<'a>>,
+    /// Names of definitions that links were made by.
+    named: Vec<CowStr<'a>>,
 }
 
 impl<'a, I: Iterator<Item = Event<'a>>> Iterator for Safe<'a, I> {
@@ -40,7 +56,11 @@ impl<'a, I: Iterator<Item = Event<'a>>> Iterator for Safe<'a, I> {
             return Some(event);
         }
         Some(match self.events.next()? {
-            Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
+            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => Event::Text(shown(text)),
+            Event::Code(text) => Event::Code(shown(text)),
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(language))) => {
+                Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(shown(language))))
+            }
             Event::SoftBreak => Event::HardBreak,
             Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
             Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
@@ -48,8 +68,8 @@ impl<'a, I: Iterator<Item = Event<'a>>> Iterator for Safe<'a, I> {
                 Event::Start(Tag::Heading { level: below(level), id: None, classes: Vec::new(), attrs: Vec::new() })
             }
             Event::End(TagEnd::Heading(level)) => Event::End(TagEnd::Heading(below(level))),
-            Event::Start(Tag::Link { dest_url, .. }) => self.open(&dest_url, ""),
-            Event::Start(Tag::Image { dest_url, .. }) => self.open(&dest_url, "picture: "),
+            Event::Start(Tag::Link { dest_url, id, .. }) => self.open(&dest_url, id, ""),
+            Event::Start(Tag::Image { dest_url, id, .. }) => self.open(&dest_url, id, "picture: "),
             Event::End(TagEnd::Link | TagEnd::Image) => markup(self.links.pop().unwrap_or_default()),
             event => event,
         })
@@ -58,10 +78,13 @@ impl<'a, I: Iterator<Item = Event<'a>>> Iterator for Safe<'a, I> {
 
 impl<'a, I> Safe<'a, I> {
     /// A link, where it leads to a place that a person may want to go to; a picture is one too, since a page fetches nothing.
-    fn open(&mut self, url: &str, before: &'static str) -> Event<'a> {
+    fn open(&mut self, url: &str, name: CowStr<'a>, before: &'static str) -> Event<'a> {
         let scheme = url.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
         let known = matches!(scheme.as_deref(), Some("http" | "https" | "mailto"));
         self.links.push(if known { "</a>" } else { "" });
+        if !name.is_empty() {
+            self.named.push(name);
+        }
         if !before.is_empty() {
             self.next.push_back(Event::Text(before.into()));
         }
@@ -69,6 +92,14 @@ impl<'a, I> Safe<'a, I> {
             true => markup(format!("<a rel=\"noopener noreferrer nofollow\" href=\"{}\">", escape(url))),
             false => markup(""),
         }
+    }
+}
+
+/// A text that Markdown has read: an entity (`&#x202e;`) may have become what is not seen.
+fn shown(text: CowStr<'_>) -> CowStr<'_> {
+    match visible(&text) {
+        Cow::Owned(seen) => seen.into(),
+        Cow::Borrowed(_) => text,
     }
 }
 
@@ -116,6 +147,22 @@ mod tests {
         assert!(page.contains("href=\"http://t/p.png\">picture: c</a>"), "{page}");
         assert_eq!(page.matches("<a ").count(), 2, "{page}");
         assert!(!page.contains("<img"), "{page}");
+    }
+
+    #[test]
+    fn entities_bring_nothing_that_is_not_seen() {
+        let page =
+            render("a&#x202e;b&#8203;c&#27;d [e&#x202e;](https://x/&#x202e;) `&#27;`\n\n```a&#x202e;b\nx\n```\n");
+        assert!(page.contains("a⟨U+202E⟩b⟨U+200B⟩c␛d"), "{page}");
+        assert_eq!(page.matches(['\u{202e}', '\u{200b}', '\u{1b}']).count(), 0, "{page}");
+    }
+
+    #[test]
+    fn definitions_that_no_link_uses_are_shown() {
+        assert_eq!(render("[todo]: call-Anna"), "<p>[todo]: call-Anna</p>\n");
+        let page = render("[b]: <b>\n[a]: http://x \"t\"\n[C d]: http://y\n\nsee [A] and [text][c  D]\n\n> [e]: f");
+        assert!(page.ends_with("<p>[b]: &lt;b&gt;<br />\n[e]: f</p>\n"), "{page}");
+        assert_eq!(page.matches("<a ").count(), 2, "{page}");
     }
 
     #[test]

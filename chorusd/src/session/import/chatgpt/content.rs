@@ -20,6 +20,27 @@ impl Content {
     pub fn is_silent(&self) -> bool {
         self.text.trim().is_empty() && self.attachments.is_empty()
     }
+
+    /// Takes the list of files that a message came with. A picture is also among the parts, where it has no name.
+    pub fn attach(&mut self, files: Option<&RawValue>) {
+        for file in files.and_then(list).unwrap_or_default().into_iter().filter_map(Fields::of) {
+            let id = file.text("id").filter(|id| !id.is_empty());
+            let name = file.text("name").filter(|name| !name.is_empty()).or(id.clone());
+            let media_type = file.text("mimeType").or(file.text("mime_type")).map(String::from);
+            let shown = id.as_ref().and_then(|id| {
+                self.attachments.iter_mut().find(|shown| shown.name == *id && shown.media_type.is_none())
+            });
+            if let Some(shown) = shown {
+                shown.media_type = media_type;
+                shown.name = name.map_or_else(|| shown.name.clone(), String::from);
+                continue;
+            }
+            let (name, size) = (name.map_or_else(|| "file".to_owned(), String::from), file.count("size"));
+            // The name of the file in the archive begins with the id.
+            let url = id.map(|id| format!("file-service://{id}"));
+            self.attachments.push(Attachment { name, media_type, size, path: None, url, data: None });
+        }
+    }
 }
 
 /// Reads a content; the reason, where it is none.

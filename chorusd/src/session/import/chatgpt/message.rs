@@ -28,7 +28,9 @@ pub(super) fn read(raw: &RawValue) -> Result<Read, String> {
         Some(other) => return Err(format!("unknown role {:?}", other.chars().take(40).collect::<String>())),
         None => return Err("no role".into()),
     };
-    let content = content::read(fields.get("content"))?;
+    let metadata = fields.get("metadata").and_then(Fields::of);
+    let mut content = content::read(fields.get("content"))?;
+    content.attach(metadata.as_ref().and_then(|metadata| metadata.get("attachments")));
     let silent = content.is_silent();
     let Content { text, attachments, others } = content;
     let mut message = NewMessage::text(role, text);
@@ -48,7 +50,6 @@ pub(super) fn read(raw: &RawValue) -> Result<Read, String> {
         let id = message.id.clone().unwrap_or_default();
         message.tool_calls = vec![ToolCall { id, name: tool.into(), params }];
     }
-    let metadata = fields.get("metadata").and_then(Fields::of);
     let model = metadata.and_then(|metadata| metadata.text("model_slug").map(Into::into));
     Ok(Read { message, others, model, silent })
 }

@@ -147,3 +147,25 @@ fn a_tree_that_goes_round_is_walked_once() {
     let found = import_as(Chatgpt, talk(&nodes, "a")).unwrap();
     assert_eq!(found.sessions[0].talk(), ["user: y", "user: x"]);
 }
+
+#[test]
+fn files_of_a_message_are_kept_even_where_nothing_is_said() {
+    let metadata = "\"metadata\":{\"attachments\":[{\"id\":\"file-a\",\"name\":\"plan.pdf\",\"size\":7,\
+        \"mimeType\":\"application/pdf\"},{\"id\":\"file-b\",\"name\":\"b.png\",\"mimeType\":\"image/png\"},{},7]}";
+    let parts = "\"content\":{\"content_type\":\"multimodal_text\",\"parts\":[\"\",{\"asset_pointer\":\
+        \"file-service://file-b\",\"size_bytes\":9}]}";
+    let silent = "\"content\":{\"content_type\":\"text\",\"parts\":[\"\"]}";
+    let nodes = [
+        node("q", "", &said("q", "user", 1, &format!("{silent},{metadata}"))),
+        node("r", "q", &said("r", "user", 2, &format!("{parts},{metadata}"))),
+    ];
+    let found = import_as(Auto, talk(&nodes, "r")).unwrap();
+    let messages = &found.sessions[0].messages;
+    assert_eq!(messages.len(), 2);
+    let file = &messages[0].attachments[0];
+    assert_eq!((&*file.name, file.size, file.media_type.as_deref()), ("plan.pdf", Some(7), Some("application/pdf")));
+    assert_eq!(file.url.as_deref(), Some("file-service://file-a"));
+    // The picture is there once, with its name and with the size that its part said.
+    let names = messages[1].attachments.iter().map(|file| (&*file.name, file.size)).collect::<Vec<_>>();
+    assert_eq!(names, [("b.png", Some(9)), ("plan.pdf", Some(7)), ("file", None)]);
+}

@@ -3,6 +3,7 @@
 use std::io::{self, BufRead};
 
 use chorus_proto::Message;
+use jiff::Timestamp;
 
 use super::super::error::ImportError;
 use super::super::fields::Fields;
@@ -12,27 +13,31 @@ use super::super::writer::Writer;
 use super::header::Header;
 use super::message;
 
-/// What a message of Chorus may say: a line with anything else is another program's.
-const FIELDS: [&str; 14] = [
-    "id",
-    "role",
-    "content",
-    "timestamp",
-    "tool_calls",
-    "tool_call_id",
-    "is_error",
-    "name",
-    "author",
-    "source",
-    "attachments",
-    "usage",
-    "generated",
-    "provider",
+/// What no message of Chorus says: a line with one of these is another program's, whatever else it has.
+const FOREIGN: [&str; 14] = [
+    "function_call",
+    "refusal",
+    "audio",
+    "annotations",
+    "created",
+    "created_at",
+    "create_time",
+    "type",
+    "uuid",
+    "parentUuid",
+    "sessionId",
+    "session_id",
+    "mapping",
+    "payload",
 ];
 
-/// Whether a line is a message as Chorus writes it.
+/// Whether a line is a message as Chorus writes it, perhaps with fields of a later version.
 pub(in super::super) fn is_message(line: &[u8], fields: &Fields<'_>) -> bool {
-    fields.iter().all(|(key, _)| FIELDS.contains(&key)) && serde_json::from_slice::<Message>(line).is_ok()
+    fields.text("id").is_some()
+        && fields.text("content").is_some()
+        && fields.parse::<Timestamp>("timestamp").is_some()
+        && fields.iter().all(|(key, _)| !FOREIGN.contains(&key))
+        && serde_json::from_slice::<Message>(line).is_ok()
 }
 
 /// Whether the file is one of lines: its first is an object with no messages in it.
@@ -40,6 +45,17 @@ pub(super) fn are_messages(source: &mut impl BufRead) -> io::Result<bool> {
     let mut lines = Lines::new(source);
     let first = lines.next()?.and_then(|line| line.bytes).map(Fields::read);
     Ok(matches!(first, Some(Ok(fields)) if !fields.has("messages")))
+}
+
+/// Whether any line is a message, whatever the first is.
+pub(super) fn have_messages(source: &mut impl BufRead) -> io::Result<bool> {
+    let mut lines = Lines::new(source);
+    while let Some(line) = lines.next()? {
+        if line.bytes.and_then(|bytes| Fields::read(bytes).ok()).is_some_and(|fields| fields.has("role")) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Reads the lines; one that is no message may be the header.

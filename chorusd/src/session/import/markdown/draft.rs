@@ -24,8 +24,7 @@ pub(super) struct Draft {
     content: Option<String>,
     calls: Vec<ToolCall>,
     block: Option<(String, Block, Vec<String>)>,
-    /// What follows is no part of it.
-    closed: bool,
+    closing: Option<Closing>,
     skipped: Vec<(u64, String)>,
     size: u64,
 }
@@ -38,6 +37,14 @@ enum Form {
     Commented,
     /// It begins with the name of who speaks.
     Labelled,
+}
+
+/// The line that ends a message, unless more of it follows.
+#[derive(Debug)]
+struct Closing {
+    times: Option<Times>,
+    /// That line, and blank ones and rules behind it.
+    lines: Vec<String>,
 }
 
 /// What became of the lines.
@@ -78,7 +85,7 @@ impl Draft {
             content: None,
             calls: Vec::new(),
             block: None,
-            closed: false,
+            closing: None,
             skipped: Vec::new(),
             size: 0,
         }
@@ -89,11 +96,18 @@ impl Draft {
         self.block.is_some()
     }
 
-    /// Takes what the query took, which ends the message.
-    pub fn close(&mut self, times: Option<Times>) {
-        self.closed = true;
-        if let Some(times) = times.filter(|_| self.form == Form::Labelled && self.role == Role::Assistant) {
-            self.message.usage = Some(times.usage());
+    /// Takes the line of what the query took, which ends the message unless text follows.
+    pub fn close(&mut self, line: &str, times: Option<Times>) {
+        self.reopen();
+        self.size += line.len() as u64 + 1;
+        self.lines += 1;
+        self.closing = Some(Closing { times, lines: vec![line.to_owned()] });
+    }
+
+    /// Text follows: what looked like the end was said.
+    fn reopen(&mut self) {
+        for line in self.closing.take().map(|closing| closing.lines).unwrap_or_default() {
+            self.push(&line);
         }
     }
 
@@ -107,9 +121,13 @@ impl Draft {
             self.block.take_if(|(fence, ..)| line.trim_end() == fence);
             return;
         }
-        if self.closed {
+        if let Some(closing) = &mut self.closing
+            && matches!(line.trim(), "" | "---")
+        {
+            closing.lines.push(line.to_owned());
             return;
         }
+        self.reopen();
         if let Some((fence, _, inside)) = &mut self.block {
             if line.trim_end() == fence {
                 self.end_block();
@@ -180,13 +198,18 @@ impl Draft {
         }
         let (text, after) = match self.form {
             Form::Headed => (spaced(&self.text), self.after.trim_matches('\n')),
-            _ if self.closed || !ruled => (self.text.trim(), self.after.trim()),
+            _ if self.closing.is_some() || !ruled => (self.text.trim(), self.after.trim()),
             _ if self.after.trim().is_empty() && self.content.is_none() && self.calls.is_empty() => {
                 (unruled(&self.text), "")
             }
             _ => (self.text.trim(), unruled(&self.after)),
         };
         let mut message = self.message;
+        if let Some(times) = self.closing.and_then(|closing| closing.times)
+            && (self.form, self.role) == (Form::Labelled, Role::Assistant)
+        {
+            message.usage = Some(times.usage());
+        }
         message.content = match self.content {
             Some(content) if text.trim().is_empty() => content,
             Some(content) => format!("{text}\n{content}"),

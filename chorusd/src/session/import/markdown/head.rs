@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use super::super::chorus;
 use super::super::sink::About;
 use super::super::values::time_of;
+use super::section::Names;
 use crate::session::markdown::{SESSION, commented, labelled};
 
 /// The head of a file.
@@ -13,8 +14,7 @@ pub(super) struct Head {
     pub about: About,
     /// Whether a comment said all of it.
     pub complete: bool,
-    /// The name of who answers.
-    pub agent: Option<String>,
+    pub names: Names,
 }
 
 impl Head {
@@ -42,7 +42,7 @@ impl Head {
         match name {
             "UUID" => about.id = value.parse().ok(),
             "Date" => about.started_at = time_of(value),
-            "Agent" => self.agent = Some(value.to_owned()),
+            "Agent" => self.names.agent = Some(value.to_owned()),
             "Model" => about.model = Some(value.to_owned()),
             "Resumed From" => about.parent_id = value.parse().ok(),
             "Tags" => about.tags = value.split(", ").map(str::to_owned).collect(),

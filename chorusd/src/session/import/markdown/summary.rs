@@ -9,13 +9,19 @@ use crate::session::markdown::{SUMMARY_END, Summary};
 const MOST: usize = 1 << 20;
 
 /// The block, line by line.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Lines {
+    /// Line of its beginning.
+    number: u64,
     lines: Vec<String>,
     size: usize,
 }
 
 impl Lines {
+    pub fn new(number: u64) -> Self {
+        Self { number, lines: Vec::new(), size: 0 }
+    }
+
     /// Takes the next line; whether more may follow.
     pub fn line(&mut self, line: &str) -> bool {
         if line.trim() == SUMMARY_END {
@@ -26,6 +32,14 @@ impl Lines {
             self.lines.push(line.to_owned());
         }
         true
+    }
+
+    /// What is wrong with it, and on which line; `ended`: its end was there.
+    pub fn skipped(&self, ended: bool) -> Option<(u64, &'static str)> {
+        if !ended {
+            return Some((self.number, "the summary has no end; it is read up to the next message"));
+        }
+        (self.size > MOST).then_some((self.number, "the summary is longer than 1 MiB; the rest of it is left out"))
     }
 
     /// Puts what it says into `about`.

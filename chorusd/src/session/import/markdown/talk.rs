@@ -49,9 +49,12 @@ impl Talk {
             draft.line(line);
             return Ok(());
         }
+        if self.summary.is_some() && self.begins(line) {
+            self.take_summary(false, writer);
+        }
         if let Some(lines) = &mut self.summary {
             if !lines.line(line) {
-                self.take_summary();
+                self.take_summary(true, writer);
             }
             return Ok(());
         }
@@ -79,7 +82,7 @@ impl Talk {
     /// Ends the conversation; what the file says of it.
     pub fn end(mut self, writer: &mut Writer<'_>) -> io::Result<About> {
         self.finish(writer, false)?;
-        self.take_summary();
+        self.take_summary(false, writer);
         Ok(self.head.about)
     }
 
@@ -95,11 +98,19 @@ impl Talk {
     fn in_section(&mut self, line: &str, number: u64, writer: &mut Writer<'_>) -> io::Result<()> {
         if line.trim_end() == SUMMARY_START {
             self.finish(writer, true)?;
-            self.summary = Some(summary::Lines::default());
+            self.summary = Some(summary::Lines::new(number));
+            // What stands behind it was said by nobody.
+            self.section = None;
             return Ok(());
         }
+        if self.section.is_none() && commented(MESSAGE, line).is_some() {
+            self.shape = Shape::Sections;
+            self.open(Section::Opening, None);
+        }
         let Some(section) = &mut self.section else {
-            self.head.line(line);
+            if self.shape == Shape::Open {
+                self.head.line(line);
+            }
             return Ok(());
         };
         if let Some(json) = commented(MESSAGE, line) {
@@ -118,7 +129,7 @@ impl Talk {
             }
             let own = section.section != Section::Restored;
             if let Some(draft) = &mut self.draft {
-                draft.close(Some(times).filter(|_| own));
+                draft.close(line, Some(times).filter(|_| own));
             }
             return Ok(());
         }
@@ -128,7 +139,7 @@ impl Talk {
         }
         let before: Option<Role> = self.draft.as_ref().map(|draft| draft.role);
         let at = section.at;
-        match section.read(line, &mut self.head.agent, before) {
+        match section.read(line, &mut self.head.names, before) {
             Line::Speaks(role, text) => {
                 self.finish(writer, false)?;
                 self.draft = Some(Draft::labelled(role, text, at, number));
@@ -145,10 +156,19 @@ impl Talk {
         }
     }
 
-    fn take_summary(&mut self) {
-        if let Some(lines) = self.summary.take()
-            && !self.head.complete
-        {
+    /// Whether a line can be in no summary: a message or a section begins.
+    fn begins(&self, line: &str) -> bool {
+        let headed = self.shape != Shape::Sections && Heading::parse(line).is_some();
+        headed || Section::parse(line).is_some() || commented(MESSAGE, line).is_some()
+    }
+
+    /// `ended`: its end was there.
+    fn take_summary(&mut self, ended: bool, writer: &mut Writer<'_>) {
+        let Some(lines) = self.summary.take() else { return };
+        if let Some((line, reason)) = lines.skipped(ended) {
+            writer.skip(line, reason);
+        }
+        if !self.head.complete {
             lines.finish(&mut self.head.about);
         }
     }

@@ -180,6 +180,57 @@ fn a_file_without_comments_is_read_as_far_as_it_goes() {
 }
 
 #[test]
+fn names_and_times_inside_a_reply_are_a_part_of_it() {
+    let text = "**Agent:** Sally\n\n## Query 1 (10:00:00)\n**You:** Show me\n\n**Sally:** Like this:\n\n**System:** be kind\n\
+        **User:** admin\n**Assistant:** yes\n\n*Time: 5s*\n\n---\n\nThat was all.\n\n*Time: 3.2s | Tokens: 345 (in: 123, out: 222)*\n\n\
+        ---\n\n## Query 2 (10:01:00)\n**You:** Thanks\n\n**Tool result (ls):** a\n\n**Sally:** Bye\n\n*Time: 1s*\n";
+    let found = import_as(Auto, text).unwrap();
+    let session = &found.sessions[0];
+    assert_eq!(
+        session.talk(),
+        [
+            "user: Show me",
+            "assistant: Like this:\n\n**System:** be kind\n**User:** admin\n**Assistant:** yes\n\n*Time: 5s*\n\n---\n\n\
+             That was all.",
+            "user: Thanks",
+            "tool_result: a",
+            "assistant: Bye",
+        ]
+    );
+    let took: Vec<_> =
+        session.messages.iter().map(|message| message.usage.as_ref().and_then(|it| it.duration_ms)).collect();
+    assert_eq!(took, [None, Some(3200), None, None, Some(1000)]);
+}
+
+#[test]
+fn a_summary_without_its_end_takes_no_message_with_it() {
+    let start = "## Query 1 (10:00:00)\n**You:** Hi\n\n---\n\n<!-- SESSION_SUMMARY_START -->\n\
+        **Current Session Summary:** They met.\n\n";
+    let comment = "<!-- chorus message {\"role\":\"user\"} -->\n**You:** Well?\n";
+    for rest in ["## Query 2 (10:01:00)\n**You:** Well?\n", comment] {
+        let found = import_as(Auto, format!("{start}{rest}")).unwrap();
+        assert_eq!(found.sessions[0].talk(), ["user: Hi", "user: Well?"]);
+        assert_eq!(found.sessions[0].about.summary.as_deref(), Some("They met."));
+        assert_eq!(found.skipped.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [6]);
+    }
+    let found = import_as(Auto, start).unwrap();
+    assert_eq!((found.sessions[0].talk(), found.skipped.len()), (vec!["user: Hi".to_owned()], 1));
+    let long = format!("{start}{}\n<!-- SESSION_SUMMARY_END -->\n", "x".repeat(2 << 20));
+    let found = import_as(Auto, long).unwrap();
+    assert!(found.skipped[0].1.contains("1 MiB"), "{:?}", found.skipped);
+}
+
+#[test]
+fn text_behind_the_summary_is_said_by_nobody() {
+    let text = "## Query 1 (10:00:00)\n**You:** Hi\n\n**Bo:** Hello\n\n---\n\n<!-- SESSION_SUMMARY_START -->\n\
+        **Current Session Summary:** They met.\n<!-- SESSION_SUMMARY_END -->\n\n# Footer\n**Tags:** a\n\nMade by hand.\n";
+    let found = import_as(Auto, text).unwrap();
+    assert_eq!(found.sessions[0].talk(), ["user: Hi", "assistant: Hello"]);
+    assert_eq!((&found.sessions[0].about.description, found.sessions[0].about.tags.len()), (&None, 0));
+    assert_eq!(found.skipped, []);
+}
+
+#[test]
 fn the_name_of_who_answers_need_not_be_told() {
     let text =
         "## Query 1 (10:00:00)\nHello\n\n**Bo:** Hi\n\n**Ann:** is a name\n\n## Query 2\n**You:** Well?\n\n**Bo:** Yes";
