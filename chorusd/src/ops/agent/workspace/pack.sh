@@ -48,9 +48,22 @@ if [ $there = yes ]; then
 fi
 keep() { g update-ref "refs/chorus/$1" "$(g commit-tree -m "$head" "$(g write-tree)")"; }
 keep index
-if ! g add --all --ignore-errors -- . 2>"$temporary/said"; then
-    sed -n 's/^error: /not carried over: /p' "$temporary/said" >&2
-fi
+# With any of this the index is not what the files are; a file that goes meanwhile is gone at the next try.
+lost='^fatal:|No space left|quota exceeded|unable to (write|create|deflate)'
+tries=5
+while :; do
+    exit=0
+    g add --all --ignore-errors -- . 2>"$temporary/said" || exit=$?
+    if [ $exit -le 1 ] && ! grep -Eiq "$lost" "$temporary/said"; then break; fi
+    tries=$((tries - 1))
+    if [ $tries = 0 ]; then
+        echo "git add ended with $exit" >&2
+        grep -Ei "$lost" "$temporary/said" | tail -n 1 >&2
+        exit 1
+    fi
+    rm -f "$GIT_DIR/index.lock"
+done
+sed -n 's/^error: /not carried over: /p' "$temporary/said" >&2
 keep files
 g ls-files --stage | sed -n 's/^160000 [0-9a-f]* 0.\(.*\)$/a repository of its own is not carried over: \1/p' >&2
 g bundle create --quiet - --all
