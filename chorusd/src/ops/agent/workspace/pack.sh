@@ -1,4 +1,4 @@
-# Writes the workspace as a bundle to standard output: its branches, tags, notes and stashes, what is staged (refs/chorus/index) and its files
+# Writes the workspace as a bundle to standard output: its branches, tags, notes, checkpoints and stashes, what is staged (refs/chorus/index) and its files
 # as they are (refs/chorus/files, whose message says what HEAD is). It is made in a repository of its own, which has no settings of the
 # workspace's; the workspace is only read. Arguments: settings of git. What is left out is told on standard error.
 set -eu
@@ -20,7 +20,8 @@ head=none
 if [ $there = yes ]; then
     echo "$own/objects" >"$GIT_DIR/objects/info/alternates"
     if [ -f "$own/info/exclude" ]; then cp "$own/info/exclude" "$GIT_DIR/info/exclude"; fi
-    GIT_DIR="$own" g for-each-ref --format='create %(refname) %(objectname)' refs/heads refs/tags refs/notes |
+    GIT_DIR="$own" g for-each-ref --format='create %(refname) %(objectname)' refs/heads refs/tags refs/notes \
+        refs/chorus/checkpoints |
         g update-ref --stdin
     number=1000
     if GIT_DIR="$own" g rev-parse --verify --quiet refs/stash >"$temporary/stash"; then

@@ -31,5 +31,5 @@ g update-index -q --refresh >/dev/null || true
 g for-each-ref --sort=-refname --format='%(refname)' refs/chorus/stash | while read -r stash; do
     g stash store --quiet --message "$(g log -1 --format=%s "$stash")" "$stash"
 done
-g for-each-ref --format='delete %(refname)' refs/chorus | g update-ref --stdin
+g for-each-ref --format='delete %(refname)' refs/chorus | sed '/ refs\/chorus\/checkpoints\//d' | g update-ref --stdin
 if [ "$head" = none ]; then rm -r .git; fi
