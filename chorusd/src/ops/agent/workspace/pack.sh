@@ -8,6 +8,10 @@ workspace=$PWD
 own="$workspace/.git"
 temporary=$(mktemp -d)
 there=no
+if [ -L "$own" ] || { [ -e "$own" ] && [ ! -d "$own" ]; }; then
+    echo 'its .git is no directory of its own, so its history is elsewhere' >&2
+    exit 29
+fi
 if [ -d "$own" ] && [ ! -L "$own" ] && [ -e "$own/HEAD" ]; then there=yes; fi
 format=sha1
 if [ $there = yes ]; then format=$(GIT_DIR="$own" g rev-parse --show-object-format); fi
