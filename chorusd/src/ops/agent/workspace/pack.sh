@@ -13,6 +13,10 @@ if [ -L "$own" ] || { [ -e "$own" ] && [ ! -d "$own" ]; }; then
     exit 29
 fi
 if [ -d "$own" ] && [ ! -L "$own" ] && [ -e "$own/HEAD" ]; then there=yes; fi
+if [ $there = yes ] && [ -s "$own/shallow" ]; then
+    echo 'the repository is shallow: its files are carried over without history' >&2
+    there=no
+fi
 format=sha1
 if [ $there = yes ]; then format=$(GIT_DIR="$own" g rev-parse --show-object-format); fi
 GIT_DIR="$temporary/git"; export GIT_DIR
