@@ -111,3 +111,8 @@ async fn run(
     let said = String::from_utf8_lossy(&said);
     Ok((exit, said.lines().filter(|line| !line.trim().is_empty()).take(LINES).map(str::to_owned).collect()))
 }
+    // The bundle may be a stranger's.
+    if let Some(why) = sandbox.missing() {
+        let what = format!("git is not run on it: commands cannot be confined here: {why}");
+        return Err(Failure::new(ErrorKind::GitFailed, what).hint("`chorusctl doctor` says what is missing"));
+    }
