@@ -17,6 +17,8 @@ use crate::store::catalog::hex;
 /// Bytes of a manifest, and of a name that a header has no room for.
 const LONGEST_MANIFEST: u64 = 64 << 20;
 const LONGEST_NAME: u64 = 8 << 10;
+/// Members, the manifest apart.
+const MOST: usize = 100_000;
 /// Bytes that are read at once.
 const PIECE: usize = 256 << 10;
 
@@ -69,6 +71,7 @@ impl Archive {
         file.rewind()?;
         let mut tar = tar::Archive::new(BufReader::with_capacity(PIECE, &file));
         let (mut found, mut manifest, mut long_name) = (HashMap::new(), None, None);
+        let mut piece = vec![0; PIECE];
         // Raw: nothing of a name, a link or a hole is followed that is not looked at here.
         for entry in tar.entries()?.raw(true) {
             let mut entry = entry.map_err(|e| BadArchive::Foreign(e.to_string()))?;
@@ -93,7 +96,10 @@ impl Archive {
             if !has_place(&path) {
                 return Err(BadArchive::Path(path));
             }
-            let sha256 = hash(&mut entry)?;
+            if found.len() >= MOST {
+                return Err(BadArchive::Foreign(format!("it has more than {MOST} members")));
+            }
+            let sha256 = hash(&mut entry, &mut piece)?;
             progress(begins + size);
             if found.insert(path.clone(), Found { begins, size, sha256 }).is_some() {
                 return Err(BadArchive::Twice(path));
@@ -169,10 +175,10 @@ fn read_manifest(text: &[u8]) -> Result<Manifest, BadArchive> {
     serde_json::from_slice(text).map_err(foreign)
 }
 
-fn hash(source: &mut impl Read) -> io::Result<String> {
-    let (mut hash, mut piece) = (Sha256::new(), vec![0; PIECE]);
+fn hash(source: &mut impl Read, piece: &mut [u8]) -> io::Result<String> {
+    let mut hash = Sha256::new();
     loop {
-        match source.read(&mut piece)? {
+        match source.read(piece)? {
             0 => return Ok(hex(&hash.finalize())),
             count => hash.update(&piece[..count]),
         }

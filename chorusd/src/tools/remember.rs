@@ -48,13 +48,18 @@ impl Tool for Remember {
             (Ok(text), Ok(path)) => (scene.kept(text), path),
             (Err(why), _) | (_, Err(why)) => return Outcome::error(why),
         };
+        let path = path.map(|path| scene.kept(path).text);
+        // What stands for a secret may be longer than the secret.
+        if let Err(why) = memory::text(&text.text).and_then(|_| memory::path(path.as_deref())) {
+            return Outcome::error(why);
+        }
         let row = MemoryRow {
             id: Uuid::new_v4(),
             agent: scene.agent,
             agent_name: scene.agent_name.clone(),
             project: scene.project.clone().filter(|_| params.project),
             text: text.text,
-            path: path.map(|path| scene.kept(path).text),
+            path,
             at: scene.world.clock.now(),
             user: scene.requester.to_string(),
             source: MemorySource::Tool,

@@ -3,7 +3,8 @@
 use std::fs;
 
 use chorus_proto::ErrorKind;
-use chorus_proto::methods::memory::{Add, AddParams, List, ListParams};
+use chorus_proto::methods::agent::{Config, ConfigParams};
+use chorus_proto::methods::memory::{Add, AddParams, List, ListParams, MemorySource};
 use chorus_tests::Daemon;
 use chorus_tests::chat::{Chat as _, kind_of};
 
@@ -53,6 +54,40 @@ fn beside_its_original_an_agent_and_its_sessions_get_new_ids_and_stay_in_line() 
         client.history("a").iter().map(|session| session.header.id).collect::<Vec<_>>(),
         [second.header.id, first.header.id]
     );
+}
+
+#[test]
+fn what_an_archive_says_for_others_is_left_out_where_they_are() {
+    let (one, two) = (home(), home());
+    let (here, there) = (Daemon::start(&one), Daemon::start(&two));
+    let mut client = here.client();
+    client.init("a");
+    works_on(&mut client, "a", "farm");
+    for (text, project) in [("mine", false), ("ours", true)] {
+        let add = AddParams { agent: Some("a".into()), text: text.into(), project, ..Default::default() };
+        client.call::<Add>(&add).expect("memory.add");
+    }
+    let bytes = export(&mut client, "a").0;
+    let mut client = there.client();
+    client.init("b");
+    works_on(&mut client, "b", "farm");
+    let came = import(&mut client, &bytes, Some("c")).expect("imported");
+    assert!(came.memories == 1 && came.warnings.iter().any(|warning| warning.contains("farm")), "{came:?}");
+    let list = |client: &mut chorus_proto::Client, agent: &str| {
+        client.call::<List>(&ListParams { agent: Some(agent.into()), ..Default::default() }).expect("a list").entries
+    };
+    assert!(list(&mut client, "b").is_empty());
+    let entry = list(&mut client, "c").remove(0);
+    assert_eq!((entry.text.as_str(), entry.agent_name.as_str(), entry.source), ("mine", "c", MemorySource::Tool));
+    let database = rusqlite::Connection::open(two.path.join("db/chorus.db")).expect("the catalog");
+    let query = "SELECT count(*) FROM audit_log WHERE action = 'memory.import'";
+    assert_eq!(database.query_row(query, [], |row| row.get::<_, u64>(0)).expect("a row"), 1);
+    drop((here, there));
+}
+
+fn works_on(client: &mut chorus_proto::Client, agent: &str, project: &str) {
+    let params = ConfigParams { name: agent.into(), key: Some("project".into()), value: Some(project.into()) };
+    client.call::<Config>(&params).expect("agent.config");
 }
 
 #[test]

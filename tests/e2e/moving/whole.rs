@@ -5,6 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
+use chorus_proto::methods::context::{Restore, RestoreParams};
 use chorus_proto::methods::memory::{Add, AddParams, List, ListParams};
 use chorus_tests::Daemon;
 use chorus_tests::chat::Chat as _;
@@ -166,4 +167,42 @@ fn a_workspace_without_history_or_commits_moves_too() {
     assert!(!bare.join(".git").exists());
     assert_eq!(tree(&bare), [("a".to_owned(), "a".to_owned())]);
     assert_eq!(git(&fresh, &["status", "--short", "--branch"]), "## No commits yet on trunk\n?? b");
+}
+
+#[test]
+fn files_of_a_checkpoint_come_back_after_a_move() {
+    let (one, two) = (home(), home());
+    let (here, there) = (Daemon::start(&one), Daemon::start(&two));
+    let mut client = here.client();
+    client.init("a");
+    let params =
+        ConfigParams { name: "a".into(), key: Some("checkpoint_workspace".into()), value: Some("true".into()) };
+    client.call::<Config>(&params).expect("agent.config");
+    client.append("a", "one");
+    let workspace = one.agent("a").join("workspace");
+    fs::write(workspace.join("plan.md"), "first").expect("a file");
+    let session = client.save("a", "with a plan");
+    git(&workspace, &["reset", "--hard", "--quiet", "HEAD~1"]);
+    let bytes = super::export(&mut client, "a").0;
+    let mut client = there.client();
+    super::import(&mut client, &bytes, None).expect("imported");
+    let session = session.header.session_id;
+    let params = RestoreParams { agent: Some("a".into()), session, files: true, ..Default::default() };
+    client.call::<Restore>(&params).expect("restored");
+    assert_eq!(fs::read_to_string(two.agent("a").join("workspace/plan.md")).expect("the file"), "first");
+    let refs = git(&two.agent("a").join("workspace"), &["for-each-ref", "--format=%(refname)", "refs/chorus"]);
+    assert!(refs.lines().all(|name| name.starts_with("refs/chorus/checkpoints/")), "{refs}");
+    drop((here, there));
+}
+
+#[test]
+fn history_that_is_elsewhere_is_not_lost_in_silence() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    daemon.client().init("a");
+    let workspace = home.agent("a").join("workspace");
+    fs::rename(workspace.join(".git"), home.outside().join("elsewhere")).expect("it moves");
+    symlink(home.outside().join("elsewhere"), workspace.join(".git")).expect("a link");
+    let said = chorusctl(&home, ["agent", "export", "a"]);
+    assert!(said.stderr.contains("no directory of its own") && said.stderr.contains("hint:"), "{}", said.stderr);
 }

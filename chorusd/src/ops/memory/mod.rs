@@ -93,7 +93,7 @@ fn meant<'a>(rows: &'a [MemoryRow], text: &str) -> Vec<&'a MemoryRow> {
 }
 
 /// A change by hand, as the audit log has it: it is part of what the agent is told.
-fn by_hand(ops: &Ops, agent: &Entry, verb: &str, (old, new): (Option<&str>, Option<&str>)) -> Audit {
+pub fn by_hand(ops: &Ops, agent: &Entry, verb: &str, (old, new): (Option<&str>, Option<&str>)) -> Audit {
     let json = |text: &str| serde_json::Value::from(text).to_string();
     Audit {
         at: ops.clock.now(),

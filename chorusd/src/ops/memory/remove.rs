@@ -37,7 +37,6 @@ pub async fn remove(ops: &Ops, params: RemoveParams) -> Result<RemoveResult> {
     let entry = entries(ops, &agent, &memory, vec![row.clone()]).await?.pop();
     let entry = entry.ok_or_else(|| Failure::internal("an entry is not shown"))?;
     let catalog = &ops.store.catalog;
-    catalog.audit(by_hand(ops, &agent, "remove", (Some(&row.text), None))).await?;
     let note = Note {
         kind: TrashKind::Memory,
         agent_id: row.agent,
@@ -52,7 +51,12 @@ pub async fn remove(ops: &Ops, params: RemoveParams) -> Result<RemoveResult> {
         blocking(move || trash::note_only(&home, &note).map_err(|e| Failure::io("cannot write to the trash", &e)));
     let trashed = trashed.await?;
     let trash = trashed.id.clone();
-    if let Err(failure) = catalog.unremember(vec![row.id]).await {
+    // What is in the trash by now can be removed: the log says no more than what is done.
+    let removed = async {
+        catalog.audit(by_hand(ops, &agent, "remove", (Some(&row.text), None))).await?;
+        catalog.unremember(vec![row.id]).await
+    };
+    if let Err(failure) = removed.await {
         let undone = blocking(move || trash::remove(&trashed).map_err(|e| Failure::io("cannot undo a removal", &e)));
         if let Err(undo) = undone.await {
             tracing::error!(failure = %undo, "the trash has a copy of what is remembered still");

@@ -127,6 +127,12 @@ async fn memory(ops: &Ops, entry: &Trashed, row: MemoryRow) -> Result<Option<Mem
             .hint("restore the agent first, where it is in the trash: chorusctl trash list")
     })?;
     let Remembered::New(id) = ops.store.catalog.remember(row.clone()).await? else { return Err(known()) };
+    let catalog = &ops.store.catalog;
+    let by_hand = ops_memory::by_hand(ops, &agent, "restore", (None, Some(&row.text)));
+    if let Err(failure) = catalog.audit(by_hand).await {
+        catalog.unremember(vec![id]).await?;
+        return Err(failure);
+    }
     let gone = entry.clone();
     // Were it to stay, it could be restored once more, and that would be told as known.
     if let Err(failure) = blocking(move || {

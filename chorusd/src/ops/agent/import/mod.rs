@@ -21,10 +21,11 @@ use crate::archive::Archive;
 use crate::config::agent::AgentConfig;
 use crate::failure::{Failure, Result};
 use crate::ops::import_sink::spool;
+use crate::ops::memory::by_hand;
 use crate::ops::session::import::OnProgress;
 use crate::ops::{Ops, blocking, scan, view};
 use crate::store::agents_dir::{create_private, move_dir, remove_dir};
-use crate::store::catalog::{MemoryRow, Remembered};
+use crate::store::catalog::{MemoryRow, Remembered, Whose};
 use crate::store::session_files::TEMPORARY;
 
 /// Opens an import on a connection.
@@ -86,10 +87,11 @@ pub async fn commit(
     if new_id {
         plan.renew(&ops.defaults())?;
     }
+    let shared = shared(ops, &mut plan).await?;
     let staging = ops.home.join(AGENTS).join(format!("{TEMPORARY}{}", Uuid::new_v4()));
     let mut undo = Undo { dirs: vec![staging.clone()], memories: Vec::new() };
     let made = make(ops, Arc::new(archive), &plan, (&staging, &target, &dir), &mut undo).await;
-    let Made { stamp, sessions, new_session_ids, memories } = match made {
+    let Made { stamp, sessions, new_session_ids, added } = match made {
         Ok(made) => made,
         Err(failure) => {
             undo.carry_out(ops).await;
@@ -100,7 +102,12 @@ pub async fn commit(
     ops.registry.tell(EventType::AgentCreated, Some(plan.config.name.clone()), json!({"id": plan.config.id}));
     let corrupt = scan::sessions(ops, &new.facts).await.map_or(0, |found| found.corrupt);
     tracing::info!(agent = %plan.config.name, id = %plan.config.id, sessions, "agent imported");
-    let warnings = warnings(ops, &plan.config);
+    let mut warnings = warnings(ops, &plan.config);
+    warnings.extend(shared);
+    let memories = added.len() as u64;
+    for text in added {
+        ops.store.catalog.audit(by_hand(ops, &new, "import", (None, Some(&text)))).await?;
+    }
     let agent = view::changed(ops, &new).await;
     Ok(ImportCommitResult { agent, sessions, corrupt, memories, new_id, new_session_ids, warnings })
 }
@@ -110,7 +117,8 @@ struct Made {
     stamp: String,
     sessions: u64,
     new_session_ids: u64,
-    memories: u64,
+    /// What it remembers from now on.
+    added: Vec<String>,
 }
 
 /// What an import that fails takes back.
@@ -154,20 +162,41 @@ async fn make(
     let new_session_ids = ids::settle(ops, &staging.join("sessions"), plan).await?;
     let at = staging.to_owned();
     blocking(move || parts::sync(&at)).await?;
-    for row in &plan.memories {
-        let row = MemoryRow { agent: plan.config.id, ..row.clone() };
-        if let Remembered::New(id) = ops.store.catalog.remember(row).await? {
-            undo.memories.push(id);
-        }
-    }
     let (from, to) = (staging.to_owned(), target.to_owned());
     let moved = blocking(move || {
         move_dir(&from, &to).map_err(|e| Failure::io(format_args!("cannot make {}", to.display()), &e))
     });
     moved.await?;
     undo.dirs.push(target.to_owned());
+    // Not before: whatever happens, what is remembered is of an agent that is there.
+    let mut added = Vec::new();
+    for row in &plan.memories {
+        let row = MemoryRow { agent: plan.config.id, ..row.clone() };
+        let text = row.text.clone();
+        if let Remembered::New(id) = ops.store.catalog.remember(row).await? {
+            undo.memories.push(id);
+            added.push(text);
+        }
+    }
     ops.store.catalog.put_agent(row(dir, &plan.config, stamp.clone())).await?;
-    Ok(Made { stamp, sessions: plan.sessions, new_session_ids, memories: plan.memories.len() as u64 })
+    Ok(Made { stamp, sessions: plan.sessions, new_session_ids, added })
+}
+
+/// Leaves out of the plan what would go to agents that are here; what a person should know of that.
+async fn shared(ops: &Ops, plan: &mut Plan) -> Result<Option<String>> {
+    let Some(project) = plan.config.project.clone() else { return Ok(None) };
+    let known = ops.directory.all().iter().any(|other| other.facts.project.as_ref() == Some(&project));
+    let whose = Whose { agent: plan.config.id, project: Some(project.clone()) };
+    let there = ops.store.catalog.memories(whose).await?.iter().any(|row| row.project.is_some());
+    if !known && !there {
+        return Ok(None);
+    }
+    let all = plan.memories.len();
+    plan.memories.retain(|row| row.project.is_none());
+    let left_out = all - plan.memories.len();
+    Ok(Some(format!(
+        "its project {project:?} is known here: it reads and writes what that shares; {left_out} shared things of the archive are left out"
+    )))
 }
 
 /// What a person should know of an agent that came from elsewhere.

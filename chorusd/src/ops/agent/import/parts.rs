@@ -6,6 +6,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use chorus_proto::ErrorKind;
+use chorus_proto::methods::memory::MemorySource;
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -22,6 +24,8 @@ use crate::store::session_files;
 /// Bytes of agent.json, and of all that an agent remembers.
 const LONGEST_CONFIG: u64 = 4 << 20;
 const LONGEST_MEMORY: u64 = 32 << 20;
+/// Bytes of who a person is, and of a message's id.
+const LONGEST_WORD: usize = 256;
 /// Bytes of the disk that an import leaves to others.
 const SPARED: u64 = 64 << 20;
 
@@ -64,7 +68,8 @@ impl Plan {
         let config = AgentConfig::from_map(map, defaults).map_err(invalid)?;
         let sessions = archive.manifest.members.iter().filter(|member| member.path.starts_with(archive::SESSIONS));
         let (was, sessions) = (config.id, sessions.count() as u64);
-        Ok(Self { config, was, memories: memories(archive)?, sessions })
+        let memories = memories(archive, &config)?;
+        Ok(Self { config, was, memories, sessions })
     }
 
     /// Gives the agent another id.
@@ -79,16 +84,26 @@ impl Plan {
     }
 }
 
-fn memories(archive: &Archive) -> Result<Vec<MemoryRow>> {
+/// What the archive says is remembered, as the imported agent could have written it: under its name, by its tool, for its own project.
+fn memories(archive: &Archive, config: &AgentConfig) -> Result<Vec<MemoryRow>> {
+    let now = Timestamp::now();
     let text = archive.text(archive::MEMORY, LONGEST_MEMORY).map_err(unusable)?;
     let row = |(at, line): (usize, &str)| {
         let wrong = |why: String| unusable(BadArchive::Foreign(format!("{} line {}: {why}", archive::MEMORY, at + 1)));
         let row: MemoryRow = serde_json::from_str(line).map_err(|e| wrong(e.to_string()))?;
         let text = memory::text(&row.text).map_err(wrong)?;
         let path = memory::path(row.path.as_deref()).map_err(wrong)?;
-        Ok(MemoryRow { text, path, ..row })
+        let short = |text: &str| text.len() <= LONGEST_WORD && !text.chars().any(char::is_control);
+        if !short(&row.user) || !row.message.as_deref().is_none_or(short) {
+            return Err(wrong("its user or message is none".into()));
+        }
+        let (agent_name, at) = (config.name.clone(), row.at.min(now));
+        Ok(MemoryRow { agent: config.id, agent_name, text, path, at, source: MemorySource::Tool, ..row })
     };
-    text.lines().enumerate().map(row).collect()
+    let ours = |row: &Result<MemoryRow>| {
+        row.as_ref().map_or(true, |row| row.project.is_none() || row.project == config.project)
+    };
+    text.lines().enumerate().map(row).filter(ours).collect()
 }
 
 /// Why nothing was imported.

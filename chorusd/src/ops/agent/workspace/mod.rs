@@ -26,10 +26,12 @@ pub const BUNDLE: &str = ".git/chorus.bundle";
 const TIME: Duration = Duration::from_secs(30 * 60);
 const GRACE: Duration = Duration::from_secs(2);
 /// Bytes of what is said that are looked at, and lines that are told.
-const SAID: u64 = 64 << 10;
+const SAID: u64 = 4 << 20;
 const LINES: usize = 20;
 /// What the script ends with where there is no room.
 const NO_ROOM: i32 = 28;
+/// And where the repository is not in the workspace.
+const ELSEWHERE: i32 = 29;
 
 /// Writes the bundle of `workspace` into `out`; says what is not in it.
 ///
@@ -39,7 +41,9 @@ pub async fn pack(ops: &Ops, workspace: &Path, out: &File) -> Result<Vec<String>
     let out = out.try_clone().map_err(|e| Failure::io("cannot write the workspace", &e))?;
     let (exit, said) = run(ops, workspace, PACK, Vec::new(), out.into()).await?;
     match exit {
-        Exit::Code(0) => Ok(said),
+        Exit::Code(0) => Ok(first(said)),
+        exit @ Exit::Code(ELSEWHERE) => Err(failed("the workspace cannot be exported", exit, &said)
+            .hint("`.git` in the workspace is a file or a link: put the repository itself there, or move that away")),
         exit => Err(failed("the workspace cannot be exported", exit, &said)
             .hint("`git fsck` in the workspace tells what is wrong with it")),
     }
@@ -74,7 +78,17 @@ fn failed(what: &str, exit: Exit, said: &[String]) -> Failure {
     Failure::new(ErrorKind::GitFailed, format!("{what}: {why}"))
 }
 
-/// Runs a script; answers how it ended, and the first lines of what it said on standard error.
+/// The first lines, and how many more there are.
+fn first(mut said: Vec<String>) -> Vec<String> {
+    let more = said.len().saturating_sub(LINES);
+    if more > 0 {
+        said.truncate(LINES);
+        said.push(format!("and {more} more"));
+    }
+    said
+}
+
+/// Runs a script; answers how it ended, and the lines that it said on standard error.
 async fn run(
     ops: &Ops,
     workspace: &Path,
@@ -97,6 +111,11 @@ async fn run(
     let job = Job { argv, env, confinement: Confinement { workspace: workspace.to_owned(), network: false, limits } };
     let sandbox = &ops.registry.world.sandbox;
     sandbox.prepared().await;
+    // The bundle may be a stranger's.
+    if let Some(why) = sandbox.missing() {
+        let what = format!("git is not run on it: commands cannot be confined here: {why}");
+        return Err(Failure::new(ErrorKind::GitFailed, what).hint("`chorusctl doctor` says what is missing"));
+    }
     let mut errors = tempfile::tempfile_in(ops.home.join("db")).map_err(failed)?;
     let mut running = sandbox.start(&job, output, errors.try_clone().map_err(failed)?.into()).map_err(failed)?;
     let exit = match timeout(TIME, running.wait()).await {
@@ -109,5 +128,5 @@ async fn run(
     let mut said = Vec::new();
     errors.rewind().and_then(|()| errors.take(SAID).read_to_end(&mut said)).map_err(failed)?;
     let said = String::from_utf8_lossy(&said);
-    Ok((exit, said.lines().filter(|line| !line.trim().is_empty()).take(LINES).map(str::to_owned).collect()))
+    Ok((exit, said.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect()))
 }

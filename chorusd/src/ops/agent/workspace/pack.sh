@@ -1,4 +1,4 @@
-# Writes the workspace as a bundle to standard output: its branches, tags, notes and stashes, what is staged (refs/chorus/index) and its files
+# Writes the workspace as a bundle to standard output: its branches, tags, notes, checkpoints and stashes, what is staged (refs/chorus/index) and its files
 # as they are (refs/chorus/files, whose message says what HEAD is). It is made in a repository of its own, which has no settings of the
 # workspace's; the workspace is only read. Arguments: settings of git. What is left out is told on standard error.
 set -eu
@@ -8,7 +8,15 @@ workspace=$PWD
 own="$workspace/.git"
 temporary=$(mktemp -d)
 there=no
+if [ -L "$own" ] || { [ -e "$own" ] && [ ! -d "$own" ]; }; then
+    echo 'its .git is no directory of its own, so its history is elsewhere' >&2
+    exit 29
+fi
 if [ -d "$own" ] && [ ! -L "$own" ] && [ -e "$own/HEAD" ]; then there=yes; fi
+if [ $there = yes ] && [ -s "$own/shallow" ]; then
+    echo 'the repository is shallow: its files are carried over without history' >&2
+    there=no
+fi
 format=sha1
 if [ $there = yes ]; then format=$(GIT_DIR="$own" g rev-parse --show-object-format); fi
 GIT_DIR="$temporary/git"; export GIT_DIR
@@ -20,7 +28,8 @@ head=none
 if [ $there = yes ]; then
     echo "$own/objects" >"$GIT_DIR/objects/info/alternates"
     if [ -f "$own/info/exclude" ]; then cp "$own/info/exclude" "$GIT_DIR/info/exclude"; fi
-    GIT_DIR="$own" g for-each-ref --format='create %(refname) %(objectname)' refs/heads refs/tags refs/notes |
+    GIT_DIR="$own" g for-each-ref --format='create %(refname) %(objectname)' refs/heads refs/tags refs/notes \
+        refs/chorus/checkpoints |
         g update-ref --stdin
     number=1000
     if GIT_DIR="$own" g rev-parse --verify --quiet refs/stash >"$temporary/stash"; then
@@ -48,9 +57,22 @@ if [ $there = yes ]; then
 fi
 keep() { g update-ref "refs/chorus/$1" "$(g commit-tree -m "$head" "$(g write-tree)")"; }
 keep index
-if ! g add --all --ignore-errors -- . 2>"$temporary/said"; then
-    sed -n 's/^error: /not carried over: /p' "$temporary/said" >&2
-fi
+# With any of this the index is not what the files are; a file that goes meanwhile is gone at the next try.
+lost='^fatal:|No space left|quota exceeded|unable to (write|create|deflate)'
+tries=5
+while :; do
+    exit=0
+    g add --all --ignore-errors -- . 2>"$temporary/said" || exit=$?
+    if [ $exit -le 1 ] && ! grep -Eiq "$lost" "$temporary/said"; then break; fi
+    tries=$((tries - 1))
+    if [ $tries = 0 ]; then
+        echo "git add ended with $exit" >&2
+        grep -Ei "$lost" "$temporary/said" | tail -n 1 >&2
+        exit 1
+    fi
+    rm -f "$GIT_DIR/index.lock"
+done
+sed -n 's/^error: /not carried over: /p' "$temporary/said" >&2
 keep files
 g ls-files --stage | sed -n 's/^160000 [0-9a-f]* 0.\(.*\)$/a repository of its own is not carried over: \1/p' >&2
 g bundle create --quiet - --all

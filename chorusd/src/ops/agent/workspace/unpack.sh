@@ -9,9 +9,17 @@ g init --quiet --template= --initial-branch=main --object-format="$format"
 g fetch --quiet --no-tags --no-recurse-submodules --update-head-ok "$bundle" '+refs/heads/*:refs/heads/*' \
     '+refs/tags/*:refs/tags/*' '+refs/notes/*:refs/notes/*' '+refs/chorus/*:refs/chorus/*'
 rm -f "$bundle" .git/FETCH_HEAD
-size=$(g ls-tree -r -l refs/chorus/files | awk '{ size += $4 } END { printf "%.0f", size }')
+# Each entry takes a block and an inode, too; what cannot fit is not counted to its end.
+needed=$(g ls-tree -r -t -l refs/chorus/files |
+    awk -v most="$MOST" '{ size += $4 + 4096; if (size > most) exit } END { printf "%.0f %d", size, NR }')
+size=${needed% *}
 if [ "$size" -gt "$MOST" ]; then
-    echo "its files have $size bytes, and there is room for $MOST" >&2
+    echo "its files take $size bytes or more, and there is room for $MOST" >&2
+    exit 28
+fi
+inodes=$(stat -f -c '%c %d' .)
+if [ "${inodes% *}" -gt 0 ] && [ "${needed#* }" -ge "${inodes#* }" ]; then
+    echo "it has ${needed#* } files and directories, and there is room for ${inodes#* }" >&2
     exit 28
 fi
 head=$(g log -1 --format=%B refs/chorus/files)
@@ -31,5 +39,5 @@ g update-index -q --refresh >/dev/null || true
 g for-each-ref --sort=-refname --format='%(refname)' refs/chorus/stash | while read -r stash; do
     g stash store --quiet --message "$(g log -1 --format=%s "$stash")" "$stash"
 done
-g for-each-ref --format='delete %(refname)' refs/chorus | g update-ref --stdin
+g for-each-ref --format='delete %(refname)' refs/chorus | sed '/ refs\/chorus\/checkpoints\//d' | g update-ref --stdin
 if [ "$head" = none ]; then rm -r .git; fi
