@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 use chorus_proto::methods::chain::{Compact, CompactParams};
 use chorus_proto::methods::context::{Rewind, RewindParams};
 use chorus_proto::methods::send::{Send, SendParams};
-use chorus_proto::{EventType, ItemSource, Receipt};
+use chorus_proto::methods::tree::{Diff, DiffParams, Side};
+use chorus_proto::{Client, EventType, ItemSource, Message, Receipt, Session};
 use chorus_tests::chat::Chat as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::Answer;
@@ -48,10 +49,24 @@ fn gone_through(long: &Long) -> Vec<Receipt> {
     receipts
 }
 
-/// Every message by show, behind a rewind across all compactions and its undo, and in what is saved and exported.
+/// What `one` says behind what `other` has, too, and how many messages that is.
+fn behind(client: &mut Client, one: &Session, other: &Session) -> (u64, Vec<Message>) {
+    let (mut offset, mut common, mut messages) = (Some(0), 0, Vec::new());
+    while offset.is_some() {
+        let (a, b) = (one.short_id.clone(), other.short_id.clone());
+        let params = DiffParams { agent: Some("a".into()), a, b, offset, ..Default::default() };
+        let page = client.call::<Diff>(&params).expect("session.diff");
+        assert!(page.lines.iter().all(|line| line.side == Side::A));
+        messages.extend(page.lines.into_iter().map(|line| line.message));
+        (offset, common) = (page.next, page.common);
+    }
+    (common, messages)
+}
+
+/// Every message by show, behind a rewind across all compactions and its undo, in what is saved, compared and exported.
 fn check_originals(long: &Long) {
     let mut client = long.client();
-    let check = |shown: &[chorus_proto::Message]| {
+    let check = |shown: &[Message]| {
         let planted: Vec<_> = shown.iter().filter(|message| !is_turn(message)).collect();
         assert_planted(&planted, 0..MESSAGES);
     };
@@ -64,6 +79,7 @@ fn check_originals(long: &Long) {
     assert_eq!(client.shown("a").len(), 40);
     assert!(working_set(&mut client).facts.is_empty(), "what was derived of messages that are gone");
     assert_eq!(client.pins("a"), pins());
+    let beginning = client.save("a", "the beginning");
     client.call::<Rewind>(&rewind(None, true)).expect("its undo");
     assert_eq!(
         (client.status_of("a").context.expect("a context").messages, working_set(&mut client)),
@@ -71,6 +87,9 @@ fn check_originals(long: &Long) {
     );
     let saved = client.save("a", "all of it");
     check(&exported(&saved));
+    let (common, rest) = behind(&mut client, &saved, &beginning);
+    assert_eq!(common, 40);
+    check(&[&before[..40], &rest].concat());
     let out = long.home.path.join("out.jsonl");
     chorusctl(&long.home, ["session", "export", "latest", "--as", "jsonl", "--output", out.to_str().expect("UTF-8")])
         .ok();
