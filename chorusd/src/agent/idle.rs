@@ -14,6 +14,7 @@ use super::actor::Answer;
 use super::event::{Reply, Verb};
 use super::registry::Registry;
 use crate::clock::{Clock, Ticks};
+use crate::memory;
 
 /// Contexts that are put away at once.
 const AT_ONCE: usize = 384;
@@ -175,6 +176,8 @@ pub async fn run(registry: Arc<Registry>, stop: CancellationToken) {
                     put_away(&registry, agent, due).await;
                 };
                 futures_util::stream::iter(due).for_each_concurrent(AT_ONCE, put_away).await;
+                // Their messages were in memory to be written.
+                memory::give_back();
             });
             continue;
         }
