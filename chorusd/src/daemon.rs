@@ -24,6 +24,7 @@ use crate::agent::{idle, rest};
 use crate::clock::Clock;
 use crate::config::agent::AgentConfig;
 use crate::config::{self, Config, DurabilityMode, Secret};
+use crate::discord::Discord;
 use crate::failure::{Failure, Result};
 use crate::lifecycle::{
     detach, fingerprint, home, leftover, lock::InstanceLock, log, passed::Passed, service, signals, signals::Stops,
@@ -43,9 +44,6 @@ use crate::usage::Usage;
 
 /// Contexts that are saved at once when the daemon stops.
 const SAVES: usize = 16;
-
-/// Where Discord's token is, unless the configuration names another place.
-const DISCORD_TOKEN: &str = "DISCORD_TOKEN";
 
 /// How long a stop waits for answers to be taken.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
@@ -159,7 +157,7 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
 fn redactor(places: &Places, env: impl Fn(&str) -> Option<std::ffi::OsString>) -> Arc<Redactor> {
     let home = places.home.clone();
     let redactor = Redactor::new(move || fingerprint::key(&home));
-    if let Some(token) = env(DISCORD_TOKEN) {
+    if let Some(token) = env(config::discord::TOKEN) {
         redactor.learn(&Secret::new(token.to_string_lossy().into_owned()));
     }
     Arc::new(redactor)
@@ -238,6 +236,7 @@ impl Daemon {
             agents_in: ops::spools::Spools::default(),
             agents_out: ops::spools::Spools::default(),
             relay: Arc::default(),
+            discord: ops::discord::Discord::default(),
         });
         let outside: Arc<dyn Outside> = ops.clone();
         let _ = ops.registry.world.outside.set(Arc::downgrade(&outside));
@@ -301,6 +300,7 @@ impl Daemon {
         self.tasks.spawn(async move { registry.close_turns().await });
         let models = self.ops.models.clone();
         self.tasks.spawn(async move { models.discover().await });
+        let discord = Discord::start(&self.ops);
         tokio::select! {
             Some(signal) = stops.recv() => tracing::info!(signal, "stopping"),
             () = self.ops.stop.cancelled() => tracing::info!("stopping on request"),
@@ -309,6 +309,7 @@ impl Daemon {
         service::stopping("saving every conversation");
         let deadline = Moment::now() + self.ops.config.stop_timeout;
         self.ops.registry.tell(EventType::DaemonStopping, None, json!({}));
+        let discord = tokio::spawn(async move { discord.stop(deadline).await });
         leftover::note(&self.ops.home);
         stop.cancel();
         // Not waited for: an agent that is busy holds up nobody.
@@ -341,6 +342,7 @@ impl Daemon {
             if timeout_at(deadline, saved).await.is_err() {
                 tracing::warn!("not every context was saved in time; the journal has them all");
             }
+            let _ = timeout_at(deadline, discord).await;
             let closed = timeout_at(deadline, self.ops.store.close()).await;
             if let Ok(Err(failure)) = closed {
                 tracing::warn!(%failure, "no copy of the catalog was kept");

@@ -7,6 +7,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod daemon;
+mod discord;
 pub mod estimate;
 pub mod failure;
 pub mod git;

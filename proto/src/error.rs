@@ -36,6 +36,8 @@ pub enum ErrorKind {
     FrameTooLong,
     Stopping,
     GitFailed,
+    /// Discord refused something, or cannot be reached.
+    DiscordFailed,
     Internal,
     #[serde(other)]
     Unknown,

@@ -8,6 +8,7 @@ mod cli;
 mod contexts;
 mod crash;
 mod deleting;
+mod discord;
 mod doctor;
 mod events;
 mod export;

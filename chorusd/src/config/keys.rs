@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::provider::{self, named, url};
 use super::value::Given;
 use super::{Config, DurabilityMode};
 
@@ -92,6 +93,46 @@ pub const KEYS: &[Key] = &[
     }),
     key("defaults", "checkpoint_workspace", |c, v| {
         c.defaults.checkpoint_workspace = v.boolean()?;
+        Ok(())
+    }),
+    key("discord", "token_env", |c, v| {
+        c.discord.token =
+            provider::Key::Env { variable: named(v, |c| c.is_ascii_alphanumeric() || c == '_')?, value: None };
+        Ok(())
+    }),
+    key("discord", "token_file", |c, v| {
+        c.discord.token = provider::Key::File(v.text()?.into());
+        Ok(())
+    }),
+    key("discord", "credential", |c, v| {
+        let name = named(v, |c| c.is_ascii_graphic() && c != '/')?;
+        c.discord.token = provider::Key::Credential { name, path: None };
+        Ok(())
+    }),
+    key("discord", "guilds", |c, v| {
+        let id = |text: String| text.parse().ok().filter(|id| *id != 0).ok_or(text);
+        let ids: Result<Vec<u64>, String> = v.list()?.into_iter().map(id).collect();
+        c.discord.guilds = ids.map_err(|text| format!("has {text:?}, which is no id of a server (a number)"))?;
+        Ok(())
+    }),
+    key("discord", "category", |c, v| {
+        let name = v.text()?;
+        if name.trim().is_empty() || name.chars().count() > 100 {
+            return Err("must be a name of 1 to 100 characters".into());
+        }
+        c.discord.category = name;
+        Ok(())
+    }),
+    key("discord", "approvers", |c, v| {
+        c.discord.approvers = v.list()?;
+        Ok(())
+    }),
+    key("discord", "api_base", |c, v| {
+        c.discord.api_base = url(&v.text()?, &["http", "https"])?;
+        Ok(())
+    }),
+    key("discord", "gateway_url", |c, v| {
+        c.discord.gateway_url = Some(url(&v.text()?, &["ws", "wss"])?);
         Ok(())
     }),
     key("discovery", "local", |c, v| {

@@ -39,6 +39,7 @@ pub fn load(path: &Path, env: impl Fn(&str) -> Option<OsString>) -> Result<Confi
         config.origins.insert(dotted(key.table, key.name), Origin::Environment(name));
     }
     tables::usual(&mut config, &source);
+    config.discord.find_token(source.dir, source.env);
     Ok(config)
 }
 

@@ -1,6 +1,7 @@
 //! The configuration of the daemon (config.toml and the environment) and of an agent (agent.json).
 
 pub mod agent;
+pub mod discord;
 mod grants;
 mod keys;
 mod load;
@@ -56,6 +57,7 @@ pub struct Config {
     pub profiles: Profiles,
     /// Who may give them which of those.
     pub grants: Grants,
+    pub discord: discord::Discord,
     /// Where values come from that are not the default.
     pub origins: Origins,
 }
@@ -114,6 +116,7 @@ impl Default for Config {
             discovery_local: false,
             profiles: Profiles::default(),
             grants: Grants::default(),
+            discord: discord::Discord::default(),
             origins: Origins::new(),
         }
     }

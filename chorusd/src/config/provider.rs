@@ -103,7 +103,7 @@ pub const PROVIDER_KEYS: &[(&str, Set<Draft>)] = &[
         Ok(())
     }),
     ("base_url", |p, v| {
-        p.base_url = Some(url(&v.text()?)?);
+        p.base_url = Some(url(&v.text()?, &["http", "https"])?);
         Ok(())
     }),
     ("api_key_env", |p, v| p.key(DraftKey::Env(named(v, |c| c.is_ascii_alphanumeric() || c == '_')?))),
@@ -202,17 +202,18 @@ fn from_env(variable: String, env: &dyn Fn(&str) -> Option<OsString>) -> Key {
     Key::Env { variable, value }
 }
 
-fn named(value: &Given, good: fn(char) -> bool) -> Result<String, String> {
+pub(super) fn named(value: &Given, good: fn(char) -> bool) -> Result<String, String> {
     let name = value.text()?;
     let fits = !name.is_empty() && name != "." && name != ".." && name.chars().all(good);
     // What stands here may be a key, by mistake: it is not said again.
     if fits { Ok(name) } else { Err("must be a name, not the key itself".into()) }
 }
 
-fn url(text: &str) -> Result<String, String> {
+/// An address to which paths are added.
+pub(super) fn url(text: &str, schemes: &[&str]) -> Result<String, String> {
     let url = Url::parse(text).map_err(|e| format!("is no URL: {e}"))?;
-    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err("must begin with http:// or https://".into());
+    if !schemes.contains(&url.scheme()) || !url.has_host() {
+        return Err(format!("must begin with {}", schemes.join(":// or ") + "://"));
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err("must have no user and no password in it; keys go into `api_key_env`".into());

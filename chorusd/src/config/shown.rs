@@ -67,6 +67,23 @@ impl Config {
             "defaults.daily_cost_limit" => defaults.daily_cost_limit.into(),
             "defaults.redact" => defaults.redact.into(),
             "defaults.checkpoint_workspace" => defaults.checkpoint_workspace.into(),
+            "discord.token_env" => match &self.discord.token {
+                Key::Env { variable, .. } => variable.as_str().into(),
+                _ => Value::Null,
+            },
+            "discord.token_file" => match &self.discord.token {
+                Key::File(path) => path.to_string_lossy().into(),
+                _ => Value::Null,
+            },
+            "discord.credential" => match &self.discord.token {
+                Key::Credential { name, .. } => name.as_str().into(),
+                _ => Value::Null,
+            },
+            "discord.guilds" => self.discord.guilds.iter().map(u64::to_string).collect::<Vec<_>>().join(",").into(),
+            "discord.category" => self.discord.category.as_str().into(),
+            "discord.approvers" => self.discord.approvers.join(",").into(),
+            "discord.api_base" => self.discord.api_base.as_str().into(),
+            "discord.gateway_url" => self.discord.gateway_url.as_deref().into(),
             "discovery.local" => self.discovery_local.into(),
             _ => return None,
         })

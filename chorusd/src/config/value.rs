@@ -11,6 +11,8 @@ pub enum Given {
     Integer(i64),
     Float(f64),
     Boolean(bool),
+    /// Texts.
+    List(Vec<String>),
     /// Of no type that any key has.
     Other,
 }
@@ -24,6 +26,14 @@ impl Given {
             }
             DeValue::Float(number) => number.as_str().parse().map_or(Self::Other, Self::Float),
             DeValue::Boolean(value) => Self::Boolean(*value),
+            DeValue::Array(list) => {
+                let texts = list.iter().map(|entry| match entry.get_ref() {
+                    DeValue::String(text) => Some(text.to_string()),
+                    DeValue::Integer(number) => Some(number.to_string()),
+                    _ => None,
+                });
+                texts.collect::<Option<_>>().map_or(Self::Other, Self::List)
+            }
             _ => Self::Other,
         }
     }
@@ -32,6 +42,17 @@ impl Given {
         match self {
             Self::Text(text) => Ok(text.clone()),
             _ => Err("must be a text in quotes".into()),
+        }
+    }
+
+    /// A list of texts; from the environment, with commas between them.
+    pub fn list(&self) -> Result<Vec<String>, String> {
+        match self {
+            Self::List(texts) => Ok(texts.clone()),
+            Self::Text(text) => {
+                Ok(text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect())
+            }
+            _ => Err("must be a list of texts such as [\"a\", \"b\"]".into()),
         }
     }
 

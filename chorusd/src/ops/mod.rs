@@ -4,6 +4,7 @@ pub mod agent;
 pub mod approvals;
 pub mod audit;
 pub mod context;
+pub mod discord;
 pub mod doctor;
 pub mod events;
 mod import_sink;
@@ -78,6 +79,8 @@ pub struct Ops {
     pub transcripts: spools::Spools<spools::Transcript>,
     pub agents_in: spools::Spools<()>,
     pub agents_out: spools::Spools<()>,
+    /// How Discord stands, and what verbs ask of it.
+    pub discord: discord::Discord,
     /// What agents send each other.
     pub relay: Arc<outside::Relay>,
 }

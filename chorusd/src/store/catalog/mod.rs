@@ -5,6 +5,7 @@ mod approvals;
 mod audit;
 mod audit_chain;
 mod branching;
+pub mod discord;
 mod forget;
 pub mod memory;
 mod rebuild;

@@ -179,4 +179,48 @@ pub const MIGRATIONS: Migrations = &[
         agent_name = coalesce((SELECT name FROM agents WHERE agents.id = memory.agent_id), '');
     CREATE UNIQUE INDEX memory_by_uid ON memory (uid);
 ",
+    "
+    -- channels that agents have in Discord
+    CREATE TABLE discord_channels (
+        channel_id INTEGER PRIMARY KEY,
+        guild_id   INTEGER NOT NULL,
+        agent_id   BLOB NOT NULL,
+        -- Chorus made it, and may delete it
+        made       INTEGER NOT NULL,
+        -- the newest message up to which all were dealt with
+        seen       INTEGER NOT NULL
+    );
+    CREATE INDEX discord_channels_of_agent ON discord_channels (agent_id);
+    -- messages of channels that were taken up, each once
+    CREATE TABLE claims (
+        message_id INTEGER PRIMARY KEY,
+        channel_id INTEGER NOT NULL,
+        agent_id   BLOB NOT NULL,
+        state      TEXT NOT NULL CHECK (state IN ('queued', 'running', 'done', 'dropped')),
+        -- what is asked, as JSON, until that is over
+        asked      TEXT,
+        -- the message that shows the answer while it grows
+        live_id    INTEGER,
+        claimed_at INTEGER NOT NULL
+    );
+    CREATE INDEX claims_open ON claims (message_id) WHERE state IN ('queued', 'running');
+    -- what is to be posted, in this order; a sent one stays only while it may have to be changed
+    CREATE TABLE discord_outbox (
+        id         INTEGER PRIMARY KEY AUTOINCREMENT,
+        channel_id INTEGER NOT NULL,
+        -- what a later change finds it by
+        about      TEXT,
+        -- JSON
+        body       TEXT NOT NULL,
+        nonce      TEXT NOT NULL UNIQUE,
+        created_at INTEGER NOT NULL,
+        -- when it was first on its way: it may have arrived
+        tried_at   INTEGER,
+        -- the message that it became
+        sent_id    INTEGER
+    );
+    CREATE INDEX discord_outbox_about ON discord_outbox (about) WHERE about IS NOT NULL;
+    -- new connections to the gateway, which are counted by the day
+    CREATE TABLE discord_identifies (at INTEGER NOT NULL);
+",
 ];

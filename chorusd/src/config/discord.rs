@@ -1,0 +1,59 @@
+//! `[discord]`: the connection to Discord.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use super::provider::Key;
+use super::secret::Secret;
+
+/// Discord's own REST address.
+pub const API_BASE: &str = "https://discord.com";
+
+/// Where the token is, unless the configuration names another place.
+pub const TOKEN: &str = "DISCORD_TOKEN";
+
+/// `[discord]` as it is in force. Without a token Discord is off.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Discord {
+    pub token: Key,
+    /// Only these; empty: all that the application was invited to.
+    pub guilds: Vec<u64>,
+    /// The category that channels of new agents are made in.
+    pub category: String,
+    /// Roles, by name or id, whose members may answer any approval in a channel.
+    pub approvers: Vec<String>,
+    /// Without a slash at its end.
+    pub api_base: String,
+    /// `None`: the gateway's address is asked of [`Discord::api_base`].
+    pub gateway_url: Option<String>,
+}
+
+impl Default for Discord {
+    fn default() -> Self {
+        Self {
+            token: Key::Env { variable: TOKEN.into(), value: None },
+            guilds: Vec::new(),
+            category: "Agents".into(),
+            approvers: Vec::new(),
+            api_base: API_BASE.into(),
+            gateway_url: None,
+        }
+    }
+}
+
+impl Discord {
+    /// Looks where the token is: in the environment as it is now, in `dir` for a relative file.
+    pub(super) fn find_token(&mut self, dir: &Path, env: &dyn Fn(&str) -> Option<OsString>) {
+        match &mut self.token {
+            Key::Env { variable, value } => {
+                let found = env(variable).filter(|value| !value.is_empty());
+                *value = found.map(|value| Secret::new(value.to_string_lossy().into_owned()));
+            }
+            Key::File(path) => *path = dir.join(&*path),
+            Key::Credential { name, path } => {
+                *path = env("CREDENTIALS_DIRECTORY").map(|dir| Path::new(&dir).join(name));
+            }
+            Key::None => {}
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What every part of the front door shares.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::rest::Rest;
+use crate::config::discord::Discord as Config;
+use crate::config::{Key, Secret};
+use crate::ops::Ops;
+use crate::ops::discord::State;
+
+/// One application of Discord, as long as the daemon runs.
+#[derive(Debug)]
+pub struct Bridge {
+    pub ops: Arc<Ops>,
+    pub rest: Arc<Rest>,
+    pub token: Secret,
+    pub stop: CancellationToken,
+    /// Everything that runs for it, so that a stop can wait.
+    pub tasks: TaskTracker,
+}
+
+impl Bridge {
+    /// `None`: there is no token, or it cannot be used, which the state says.
+    pub async fn new(ops: Arc<Ops>, stop: CancellationToken, tasks: TaskTracker) -> Option<Self> {
+        let config = ops.config.discord.clone();
+        let made = tokio::task::spawn_blocking(move || {
+            let Some(token) = token(&config)? else { return Ok(None) };
+            let rest = Rest::new(&config, &token).map_err(|e| e.to_string())?;
+            Ok::<_, String>(Some((token, rest)))
+        });
+        match made.await.unwrap_or_else(|e| Err(e.to_string())) {
+            Ok(None) => None,
+            Ok(Some((token, rest))) => Some(Self { ops, rest: Arc::new(rest), token, stop, tasks }),
+            Err(why) => {
+                tracing::warn!(why, "Discord is off");
+                ops.discord.set_state(State::Stopped { why });
+                None
+            }
+        }
+    }
+}
+
+/// The token; `None` where none is configured. Reads a file: blocks.
+fn token(config: &Config) -> Result<Option<Secret>, String> {
+    let text = match &config.token {
+        Key::None | Key::Env { value: None, .. } => return Ok(None),
+        Key::Env { value: Some(value), .. } => value.expose().to_owned(),
+        Key::Credential { name, path: None } => {
+            return Err(format!("the service manager passed no credential {name}"));
+        }
+        Key::File(path) | Key::Credential { path: Some(path), .. } => std::fs::read_to_string(path)
+            .map_err(|e| format!("the token cannot be read from {}: {e}", path.display()))?,
+    };
+    let text = text.trim();
+    if text.is_empty() || !text.chars().all(|c| c.is_ascii_graphic()) {
+        return Err("what stands where the token should be is none".into());
+    }
+    Ok(Some(Secret::new(text.to_owned())))
+}

@@ -1,0 +1,5 @@
+//! What Discord asks of the store, and verbs of Discord.
+
+mod face;
+
+pub use face::{Discord, Face, Made, State};

@@ -1,0 +1,1 @@
+//! What lasts of the connection to Discord: a file for each table.
