@@ -1,5 +1,10 @@
 //! What Discord asks of the store, and verbs of Discord.
 
+pub mod channels;
+pub mod claims;
 mod face;
 
+pub use claims::settle;
 pub use face::{Discord, Face, Made, State};
+
+pub use crate::store::catalog::discord::outbox::NewPost;
