@@ -3,6 +3,7 @@
 pub mod channels;
 pub mod claims;
 mod face;
+pub mod outbox;
 
 pub use claims::settle;
 pub use face::{Discord, Face, Made, State};
