@@ -1,1 +1,3 @@
 //! What lasts of the connection to Discord: a file for each table.
+
+pub mod outbox;
