@@ -1,6 +1,11 @@
 //! What Discord asks of the store, and verbs of Discord.
 
+pub mod channels;
+pub mod claims;
 mod face;
 pub mod outbox;
 
+pub use claims::settle;
 pub use face::{Discord, Face, Made, State};
+
+pub use crate::store::catalog::discord::outbox::NewPost;

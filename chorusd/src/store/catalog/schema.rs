@@ -203,7 +203,7 @@ pub const MIGRATIONS: Migrations = &[
         live_id    INTEGER,
         claimed_at INTEGER NOT NULL
     );
-    CREATE INDEX claims_open ON claims (message_id) WHERE state IN ('queued', 'running');
+    CREATE INDEX claims_open ON claims (agent_id, message_id) WHERE state IN ('queued', 'running');
     -- what is to be posted, in this order; a sent one stays only while it may have to be changed
     CREATE TABLE discord_outbox (
         id         INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,3 +1,8 @@
 //! What lasts of the connection to Discord: a file for each table.
 
+mod channels;
+mod claims;
 pub mod outbox;
+
+pub use channels::ChannelRow;
+pub use claims::{Claimed, NewClaim, OpenClaim};
