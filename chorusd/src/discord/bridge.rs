@@ -6,6 +6,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::rest::Rest;
+use super::rooms::Rooms;
 use crate::config::discord::Discord as Config;
 use crate::config::{Key, Secret};
 use crate::ops::Ops;
@@ -16,6 +17,7 @@ use crate::ops::discord::State;
 pub struct Bridge {
     pub ops: Arc<Ops>,
     pub rest: Arc<Rest>,
+    pub rooms: Rooms,
     pub token: Secret,
     pub stop: CancellationToken,
     /// Everything that runs for it, so that a stop can wait.
@@ -33,13 +35,24 @@ impl Bridge {
         });
         match made.await.unwrap_or_else(|e| Err(e.to_string())) {
             Ok(None) => None,
-            Ok(Some((token, rest))) => Some(Self { ops, rest: Arc::new(rest), token, stop, tasks }),
+            Ok(Some((token, rest))) => {
+                let rooms = Rooms::new(ops.directory.clone(), ops.config.discord.guilds.clone());
+                Some(Self { ops, rest: Arc::new(rest), rooms, token, stop, tasks })
+            }
             Err(why) => {
                 tracing::warn!(why, "Discord is off");
                 ops.discord.set_state(State::Stopped { why });
                 None
             }
         }
+    }
+}
+
+impl Bridge {
+    /// `text` without secrets.
+    #[must_use]
+    pub fn clean(&self, text: &str) -> String {
+        self.ops.models.redactor().text(text).into_owned()
     }
 }
 

@@ -1,9 +1,12 @@
 //! A front door: agents in the channels of Discord servers. It only translates; what is done, `ops` does.
 
+mod approvals;
 mod bridge;
 mod event;
 mod gateway;
+mod notices;
 mod rest;
+mod rooms;
 mod route;
 
 use std::sync::Arc;
@@ -49,5 +52,6 @@ async fn run(ops: Arc<Ops>, stop: CancellationToken, tasks: TaskTracker) {
     let Some(bridge) = Bridge::new(ops, stop, tasks).await else { return };
     let bridge = Arc::new(bridge);
     let (tx, rx) = mpsc::channel(EVENTS);
-    tokio::join!(gateway::run(&bridge, tx), route::run(&bridge, rx));
+    rooms::Door::open(&bridge);
+    tokio::join!(gateway::run(&bridge, tx), route::run(&bridge, rx), notices::run(&bridge));
 }

@@ -6,12 +6,14 @@ use tokio::sync::mpsc;
 
 use super::bridge::Bridge;
 use super::event::Event;
+use super::rooms;
 
 /// Hands events on until the gateway has ended. Nothing here waits for a disk or for Discord.
-pub async fn run(_bridge: &Arc<Bridge>, mut events: mpsc::Receiver<Event>) {
+pub async fn run(bridge: &Arc<Bridge>, mut events: mpsc::Receiver<Event>) {
     while let Some(event) = events.recv().await {
         match event {
-            Event::Connected { .. } | Event::Disconnected | Event::Dispatch(_) => {}
+            Event::Dispatch(event) => rooms::hear(bridge, &event),
+            Event::Connected { .. } | Event::Disconnected => {}
         }
     }
 }

@@ -1,10 +1,12 @@
 //! Discord's REST API: one file per resource. Routes and bodies are serenity's; sending is here, because its limiter ignores a
 //! base address and tells nobody how long it waits.
 
+mod channels;
 mod error;
 
 use std::time::Duration;
 
+pub use channels::Channel;
 pub use error::RestError;
 use reqwest::{Client, redirect};
 use serde::Serialize;

@@ -3,9 +3,10 @@
 pub mod channels;
 pub mod claims;
 mod face;
+pub mod news;
 pub mod outbox;
 
 pub use claims::settle;
-pub use face::{Discord, Face, Made, State};
+pub use face::{Discord, Face, Found, Made, Making, State};
 
 pub use crate::store::catalog::discord::outbox::NewPost;

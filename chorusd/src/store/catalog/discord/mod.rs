@@ -2,7 +2,9 @@
 
 mod channels;
 mod claims;
+mod news;
 pub mod outbox;
 
 pub use channels::ChannelRow;
 pub use claims::{Claimed, NewClaim, OpenClaim};
+pub use news::News;
