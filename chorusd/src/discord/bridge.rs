@@ -5,6 +5,8 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::commands::Slash;
+use super::guilds::Guilds;
 use super::rest::Rest;
 use crate::config::discord::Discord as Config;
 use crate::config::{Key, Secret};
@@ -20,6 +22,9 @@ pub struct Bridge {
     pub stop: CancellationToken,
     /// Everything that runs for it, so that a stop can wait.
     pub tasks: TaskTracker,
+    /// How roles are called.
+    pub guilds: Guilds,
+    pub slash: Slash,
 }
 
 impl Bridge {
@@ -33,7 +38,10 @@ impl Bridge {
         });
         match made.await.unwrap_or_else(|e| Err(e.to_string())) {
             Ok(None) => None,
-            Ok(Some((token, rest))) => Some(Self { ops, rest: Arc::new(rest), token, stop, tasks }),
+            Ok(Some((token, rest))) => {
+                let (guilds, slash) = (Guilds::default(), Slash::default());
+                Some(Self { ops, rest: Arc::new(rest), token, stop, tasks, guilds, slash })
+            }
             Err(why) => {
                 tracing::warn!(why, "Discord is off");
                 ops.discord.set_state(State::Stopped { why });

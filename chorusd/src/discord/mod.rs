@@ -1,8 +1,11 @@
 //! A front door: agents in the channels of Discord servers. It only translates; what is done, `ops` does.
 
 mod bridge;
+mod commands;
 mod event;
 mod gateway;
+mod guilds;
+mod person;
 mod rest;
 mod route;
 

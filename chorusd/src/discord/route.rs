@@ -2,16 +2,38 @@
 
 use std::sync::Arc;
 
+use serenity::model::event::Event as Dispatch;
 use tokio::sync::mpsc;
 
 use super::bridge::Bridge;
+use super::commands;
 use super::event::Event;
 
 /// Hands events on until the gateway has ended. Nothing here waits for a disk or for Discord.
-pub async fn run(_bridge: &Arc<Bridge>, mut events: mpsc::Receiver<Event>) {
+pub async fn run(bridge: &Arc<Bridge>, mut events: mpsc::Receiver<Event>) {
     while let Some(event) = events.recv().await {
         match event {
-            Event::Connected { .. } | Event::Disconnected | Event::Dispatch(_) => {}
+            Event::Dispatch(dispatch) => hear(bridge, *dispatch),
+            Event::Connected { resumed } => {
+                if resumed {
+                    commands::look_over(bridge);
+                }
+            }
+            Event::Disconnected => {}
         }
+    }
+}
+
+fn hear(bridge: &Arc<Bridge>, dispatch: Dispatch) {
+    bridge.guilds.hear(&dispatch);
+    match dispatch {
+        Dispatch::Ready(event) => {
+            let guilds = event.ready.guilds.iter().map(|guild| guild.id);
+            commands::ready(bridge, event.ready.application.id, guilds);
+        }
+        Dispatch::GuildCreate(event) => commands::joined(bridge, event.guild.id),
+        Dispatch::GuildDelete(event) if !event.guild.unavailable => commands::forget(bridge, event.guild.id),
+        Dispatch::InteractionCreate(event) => commands::hear(bridge, event.interaction),
+        _ => {}
     }
 }

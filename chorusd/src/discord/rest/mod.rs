@@ -2,6 +2,7 @@
 //! base address and tells nobody how long it waits.
 
 mod error;
+pub mod interactions;
 
 use std::time::Duration;
 

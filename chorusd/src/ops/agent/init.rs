@@ -7,7 +7,7 @@ use chorus_proto::{AgentStatus, ErrorKind, EventType};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::{AGENTS, entry, row, text_or_null};
+use super::{AGENTS, entry, may_grant, row, text_or_null};
 use crate::config::Config;
 use crate::config::agent::{AgentConfig, FILE, check_name, normalise, render};
 use crate::failure::{Failure, Result};
@@ -15,6 +15,7 @@ use crate::ops::{Ops, blocking, scan, view};
 use crate::permissions::Profiles;
 use crate::store::agents_dir::{Before, create_private, move_dir, write_private};
 use crate::store::session_files::{TEMPORARY, stamp};
+use crate::who::Requester;
 use crate::{git, template};
 
 /// Makes an agent, or revives one whose directory was kept. Where a step fails, those before it are undone.
@@ -22,7 +23,18 @@ use crate::{git, template};
 /// # Errors
 /// `invalid_name`, `invalid_params`, `model_unavailable`, `already_exists`, `git_failed`, `disk_full`, `storage_failed`.
 pub async fn init(ops: &Ops, params: InitParams) -> Result<InitResult> {
+    init_for(ops, params, &Requester::Owner, None).await
+}
+
+/// As [`init`], on behalf of `by`, in this server of Discord.
+///
+/// # Errors
+/// As [`init`]; `denied` for permissions that `by` may not grant.
+pub async fn init_for(ops: &Ops, params: InitParams, by: &Requester, _guild: Option<u64>) -> Result<InitResult> {
     check_name(&params.name)?;
+    if let Some(permissions) = params.permissions.as_deref().filter(|name| !name.is_empty()) {
+        may_grant(ops, by, &permissions.into())?;
+    }
     let overrides = overrides(&params, &ops.config.profiles)?;
     if let Some(model) = params.model.as_deref().filter(|model| !model.is_empty()) {
         ops.models.admit(model)?;
