@@ -2,9 +2,13 @@
 
 mod approvals;
 mod bridge;
+mod commands;
 mod event;
 mod gateway;
+mod guilds;
+mod inbound;
 mod notices;
+mod person;
 mod rest;
 mod rooms;
 mod route;
@@ -53,5 +57,6 @@ async fn run(ops: Arc<Ops>, stop: CancellationToken, tasks: TaskTracker) {
     let bridge = Arc::new(bridge);
     let (tx, rx) = mpsc::channel(EVENTS);
     rooms::Door::open(&bridge);
+    inbound::begin(&bridge).await;
     tokio::join!(gateway::run(&bridge, tx), route::run(&bridge, rx), notices::run(&bridge));
 }

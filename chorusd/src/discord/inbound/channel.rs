@@ -191,7 +191,6 @@ impl Intake {
                     channel: self.id,
                     agent: agent.facts.id,
                     asked,
-                    live: None,
                     again: false,
                 };
                 self.claim(claim).await;

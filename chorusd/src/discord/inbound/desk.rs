@@ -115,7 +115,7 @@ impl Desk {
 async fn run(bridge: Arc<Bridge>, agent: Uuid) {
     while !bridge.stop.is_cancelled() {
         let Some((claim, changes)) = bridge.inbound.desks.next(agent) else { return };
-        turn::carry_out(&bridge, claim, changes).await;
+        turn::carry_out(&bridge, &claim, changes).await;
     }
 }
 
@@ -130,7 +130,6 @@ mod tests {
             channel: ChannelId::new(7),
             agent: Uuid::nil(),
             asked: asked(&message.to_string()),
-            live: None,
             again: false,
         }
     }

@@ -106,7 +106,7 @@ fn names(
 ) -> Names {
     Names {
         people: people.iter().map(|user| (user.id.get(), called(user).to_owned())).collect(),
-        roles: roles.iter().filter_map(|role| Some((role.get(), bridge.guilds.name(guild, *role)?))).collect(),
+        roles: roles.iter().filter_map(|role| Some((role.get(), bridge.guilds.ids_and_names(guild, &[*role]).into_iter().nth(1)?))).collect(),
         channels: channels.iter().map(|channel| (channel.id.get(), channel.name.clone())).collect(),
     }
 }

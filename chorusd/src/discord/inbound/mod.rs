@@ -39,8 +39,6 @@ pub struct Claim {
     pub channel: ChannelId,
     pub agent: Uuid,
     pub asked: Asked,
-    /// The message that shows the answer while it grows, where the daemon ended before it was whole.
-    pub live: Option<MessageId>,
     /// The daemon before took it up.
     pub again: bool,
 }
@@ -110,7 +108,6 @@ fn claim(row: OpenClaim) -> Option<Claim> {
         channel: ChannelId::new(row.channel.max(1)),
         agent: row.agent,
         asked: serde_json::from_str(&row.asked).ok()?,
-        live: row.live.and_then(id),
         again: true,
     })
 }

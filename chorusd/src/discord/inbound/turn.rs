@@ -13,7 +13,7 @@ use super::desk::Wish;
 use super::ear::{Listening, Stage};
 use super::heard::Asked;
 use super::{Claim, files};
-use crate::discord::answer::Answer;
+use crate::discord::answer::{self, Answer};
 use crate::discord::bridge::Bridge;
 use crate::failure::{Failure, Result};
 use crate::ops::discord::claims;
@@ -23,6 +23,7 @@ use crate::who::Requester;
 /// Before an agent that is busy is asked again; twice as long each time, this often.
 const PAUSE: Duration = Duration::from_millis(500);
 const TRIES: u32 = 6;
+const LONGEST: Duration = Duration::from_secs(60);
 
 /// An agent may hear of a stop earlier than this door.
 const STOPS_TOO: Duration = Duration::from_secs(5);
@@ -36,18 +37,28 @@ enum Outcome {
     Later,
 }
 
-/// Has a message answered.
-pub async fn carry_out(bridge: &Arc<Bridge>, claim: Claim, changes: watch::Receiver<Option<Wish>>) {
-    let answer = Answer::begin(bridge, &claim);
-    match ask(bridge, &claim, &answer, changes).await {
-        Outcome::Ended(result) => answer.finish(result.map_err(|failure| told(&claim, failure))).await,
-        Outcome::Gone => {
-            answer.forget().await;
-            if let Err(failure) = claims::drop(&bridge.ops, claim.message.get()).await {
-                tracing::warn!(message = %claim.message, %failure, "a deleted message stays taken up");
-            }
+/// Has a message answered. What cannot be kept is done anew until it is: the key brings the same answer.
+pub async fn carry_out(bridge: &Arc<Bridge>, claim: &Claim, changes: watch::Receiver<Option<Wish>>) {
+    let mut pause = PAUSE;
+    while let Err(failure) = carried_out(bridge, claim, changes.clone()).await {
+        tracing::warn!(message = %claim.message, %failure, "what became of a message cannot be kept now");
+        tokio::select! {
+            () = sleep(pause) => pause = (pause * 2).min(LONGEST),
+            () = bridge.stop.cancelled() => return,
         }
-        Outcome::Later => {}
+    }
+}
+
+async fn carried_out(bridge: &Arc<Bridge>, claim: &Claim, changes: watch::Receiver<Option<Wish>>) -> Result<()> {
+    let asked = answer::Asked { agent: claim.agent, by: claim.asked.by.clone() };
+    let answer = Answer::begin(bridge, claim.channel, claim.message, asked);
+    match ask(bridge, claim, &answer, changes).await {
+        Outcome::Ended(result) => answer.finish(result.map_err(|failure| told(claim, failure))).await,
+        Outcome::Gone => {
+            claims::drop(&bridge.ops, claim.message.get()).await?;
+            answer.withdraw().await
+        }
+        Outcome::Later => Ok(()),
     }
 }
 

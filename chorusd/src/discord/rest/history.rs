@@ -8,7 +8,7 @@ use serenity::model::id::{ChannelId, MessageId};
 use super::{Rest, RestError};
 
 /// Messages of one answer.
-pub const PAGE: usize = 100;
+const PAGE: usize = 100;
 
 /// Messages of a channel, the newest first.
 #[derive(Debug, Default)]

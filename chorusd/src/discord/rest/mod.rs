@@ -3,6 +3,8 @@
 
 mod channels;
 mod error;
+mod history;
+pub mod interactions;
 
 use std::time::Duration;
 
