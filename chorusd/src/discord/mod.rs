@@ -1,7 +1,10 @@
 //! A front door: agents in the channels of Discord servers. It only translates; what is done, `ops` does.
 
+mod address;
 mod approvals;
 mod bridge;
+mod bridge;
+mod chance;
 mod commands;
 mod event;
 mod gateway;
@@ -16,6 +19,7 @@ mod route;
 use std::sync::Arc;
 
 pub use bridge::Bridge;
+use chance::chance;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;

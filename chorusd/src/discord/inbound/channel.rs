@@ -186,13 +186,7 @@ impl Intake {
             Heard::Nothing => self.pass(message.id).await,
             Heard::Unread => self.unread(message.id).await,
             Heard::Asked(asked) => {
-                let claim = Claim {
-                    message: message.id,
-                    channel: self.id,
-                    agent: agent.facts.id,
-                    asked,
-                    again: false,
-                };
+                let claim = Claim { message: message.id, channel: self.id, agent: agent.facts.id, asked, again: false };
                 self.claim(claim).await;
             }
         }

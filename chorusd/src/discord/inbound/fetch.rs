@@ -79,7 +79,8 @@ impl Fetch {
 
     async fn once(&self, url: &Url, most: u64) -> Result<Vec<u8>, Missed> {
         // The address has a signature in it, which is for nobody else.
-        let lost = |e: reqwest::Error| Missed { why: format!("it could not be fetched ({})", e.without_url()), again: true };
+        let lost =
+            |e: reqwest::Error| Missed { why: format!("it could not be fetched ({})", e.without_url()), again: true };
         let mut answer = self.client.get(url.clone()).send().await.map_err(lost)?;
         let status = answer.status();
         if !status.is_success() {
@@ -105,7 +106,8 @@ impl Fetch {
         let url = Url::parse(url).ok().filter(|url| url.username().is_empty() && url.password().is_none())?;
         let discords = url.scheme() == "https" && url.port().is_none() && HOSTS.contains(&url.host_str()?);
         let same = |api: &Url| {
-            let place = |url: &Url| (url.scheme().to_owned(), url.host_str().map(str::to_owned), url.port_or_known_default());
+            let place =
+                |url: &Url| (url.scheme().to_owned(), url.host_str().map(str::to_owned), url.port_or_known_default());
             place(api) == place(&url)
         };
         (discords || self.api.as_ref().is_some_and(same)).then_some(url)

@@ -97,16 +97,13 @@ pub fn changed(bridge: &Bridge, guild: GuildId, before: &Asked, event: &MessageU
     (something && after != *before).then_some(after)
 }
 
-fn names(
-    bridge: &Bridge,
-    guild: GuildId,
-    people: &[User],
-    roles: &[RoleId],
-    channels: &[ChannelMention],
-) -> Names {
+fn names(bridge: &Bridge, guild: GuildId, people: &[User], roles: &[RoleId], channels: &[ChannelMention]) -> Names {
     Names {
         people: people.iter().map(|user| (user.id.get(), called(user).to_owned())).collect(),
-        roles: roles.iter().filter_map(|role| Some((role.get(), bridge.guilds.ids_and_names(guild, &[*role]).into_iter().nth(1)?))).collect(),
+        roles: roles
+            .iter()
+            .filter_map(|role| Some((role.get(), bridge.guilds.ids_and_names(guild, &[*role]).into_iter().nth(1)?)))
+            .collect(),
         channels: channels.iter().map(|channel| (channel.id.get(), channel.name.clone())).collect(),
     }
 }

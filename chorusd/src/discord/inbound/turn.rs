@@ -171,10 +171,7 @@ async fn note(bridge: &Bridge, claim: &Claim, mut stages: watch::Receiver<Stage>
 }
 
 /// Waits until a message that waits for its turn is changed or deleted: that turn, or `None` where it has begun already.
-async fn withdrawn(
-    changes: &mut watch::Receiver<Option<Wish>>,
-    stages: &mut watch::Receiver<Stage>,
-) -> Option<Uuid> {
+async fn withdrawn(changes: &mut watch::Receiver<Option<Wish>>, stages: &mut watch::Receiver<Stage>) -> Option<Uuid> {
     if changes.changed().await.is_err() {
         return None;
     }

@@ -32,7 +32,8 @@ impl Rest {
         params.extend(before.map(|before| ("before", before.to_string())));
         let route = Route::ChannelMessages { channel_id: channel };
         let listed: Vec<Value> = self.call(Request::new(route, LightMethod::Get).params(Some(params))).await?;
-        let ids: Vec<MessageId> = listed.iter().filter_map(|message| message.get("id")?.as_str()?.parse().ok()).collect();
+        let ids: Vec<MessageId> =
+            listed.iter().filter_map(|message| message.get("id")?.as_str()?.parse().ok()).collect();
         let read = |message: Value| {
             let id = message.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
             serde_json::from_value(message)
