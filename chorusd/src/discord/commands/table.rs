@@ -340,4 +340,31 @@ mod tests {
         let save = bodies.iter().find(|body| body["name"] == "context").unwrap();
         assert_eq!(save["options"][0]["options"][0]["max_length"], 1000);
     }
+
+    #[test]
+    fn the_page_has_every_command_with_its_options_and_right() {
+        let page = include_str!("../../../../docs/DISCORD.md");
+        for command in COMMANDS {
+            let alone = matches!(command.actions, Actions::One(_));
+            for action in command.actions() {
+                let mut words = format!("/{}", command.name);
+                if !alone {
+                    words.push_str(&format!(" {}", action.name));
+                }
+                for option in action.options {
+                    words.push_str(&if option.required { format!(" {}", option.name) } else { format!(" [{}]", option.name) });
+                }
+                let row = page.lines().find(|line| line.starts_with(&format!("| `{words}` |")));
+                let row = row.unwrap_or_else(|| panic!("docs/DISCORD.md has no row for `{words}`"));
+                let right = match action.right {
+                    Right::Read => "everybody",
+                    Right::Change => "change",
+                    Right::Channels => "Manage Channels",
+                    Right::Server => "Manage Server",
+                };
+                let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+                assert_eq!((cells[3], cells[4].starts_with("who asks")), (right, action.private), "{words}");
+            }
+        }
+    }
 }
