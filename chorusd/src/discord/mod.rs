@@ -3,7 +3,6 @@
 mod address;
 mod approvals;
 mod bridge;
-mod bridge;
 mod chance;
 mod commands;
 mod event;
