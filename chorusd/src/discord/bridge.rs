@@ -5,6 +5,8 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::answer::Running;
+use super::posts::Posts;
 use super::rest::Rest;
 use crate::config::discord::Discord as Config;
 use crate::config::{Key, Secret};
@@ -20,6 +22,10 @@ pub struct Bridge {
     pub stop: CancellationToken,
     /// Everything that runs for it, so that a stop can wait.
     pub tasks: TaskTracker,
+    /// What is on its way into channels.
+    pub posts: Posts,
+    /// Turns that channels asked for.
+    pub running: Arc<Running>,
 }
 
 impl Bridge {
@@ -33,7 +39,11 @@ impl Bridge {
         });
         match made.await.unwrap_or_else(|e| Err(e.to_string())) {
             Ok(None) => None,
-            Ok(Some((token, rest))) => Some(Self { ops, rest: Arc::new(rest), token, stop, tasks }),
+            Ok(Some((token, rest))) => {
+                let rest = Arc::new(rest);
+                let posts = Posts::new(ops.clone(), rest.clone(), stop.clone(), tasks.clone());
+                Some(Self { ops, rest, token, stop, tasks, posts, running: Arc::default() })
+            }
             Err(why) => {
                 tracing::warn!(why, "Discord is off");
                 ops.discord.set_state(State::Stopped { why });

@@ -1,8 +1,11 @@
 //! A front door: agents in the channels of Discord servers. It only translates; what is done, `ops` does.
 
+mod answer;
 mod bridge;
 mod event;
 mod gateway;
+mod posts;
+mod render;
 mod rest;
 mod route;
 
@@ -48,6 +51,7 @@ impl Discord {
 async fn run(ops: Arc<Ops>, stop: CancellationToken, tasks: TaskTracker) {
     let Some(bridge) = Bridge::new(ops, stop, tasks).await else { return };
     let bridge = Arc::new(bridge);
+    bridge.posts.begin().await;
     let (tx, rx) = mpsc::channel(EVENTS);
     tokio::join!(gateway::run(&bridge, tx), route::run(&bridge, rx));
 }

@@ -2,10 +2,12 @@
 //! base address and tells nobody how long it waits.
 
 mod error;
+mod messages;
 
 use std::time::Duration;
 
 pub use error::RestError;
+pub use messages::{Found, Looks, PAGE};
 use reqwest::{Client, redirect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
