@@ -1,6 +1,8 @@
 //! A front door: agents in the channels of Discord servers. It only translates; what is done, `ops` does.
 
+mod address;
 mod bridge;
+mod chance;
 mod commands;
 mod event;
 mod gateway;
@@ -12,6 +14,7 @@ mod route;
 use std::sync::Arc;
 
 pub use bridge::Bridge;
+use chance::chance;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;

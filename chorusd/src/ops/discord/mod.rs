@@ -2,5 +2,6 @@
 
 pub mod commands;
 mod face;
+pub mod identifies;
 
 pub use face::{Discord, Face, Made, State};

@@ -28,7 +28,7 @@ fn what_fails_is_tried_again() {
     let (discord, home) = (Discord::start(), home());
     let server = discord.guild("home");
     let (room, mara) = (server.channel("x"), server.member("mara", &[], 0));
-    discord.fail("PUT /applications/*/guilds/*/commands", 1, Fault::Status(503));
+    discord.fail("PUT /applications/*/guilds/*/commands", 4, Fault::Status(503));
     let _daemon = Daemon::start_with(&home, &discord.config_toml());
     mara.slash(&room, "ping", &[]).answer_with("is there");
 }

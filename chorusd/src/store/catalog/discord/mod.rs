@@ -1,1 +1,5 @@
-//! What lasts of the connection to Discord: a file for each table.
+//! Tables of Discord, a file each.
+
+mod identifies;
+
+pub use identifies::Identifies;
