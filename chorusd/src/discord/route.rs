@@ -13,7 +13,8 @@ pub async fn run(bridge: &Arc<Bridge>, mut events: mpsc::Receiver<Event>) {
     while let Some(event) = events.recv().await {
         match event {
             Event::Dispatch(event) => rooms::hear(bridge, &event),
-            Event::Connected { .. } | Event::Disconnected => {}
+            Event::Connected { resumed } => rooms::connected(bridge, resumed),
+            Event::Disconnected => {}
         }
     }
 }
