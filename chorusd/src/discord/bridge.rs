@@ -41,7 +41,8 @@ impl Bridge {
             }
             Err(why) => {
                 tracing::warn!(why, "Discord is off");
-                ops.discord.set_state(State::Stopped { why });
+                let hint = "mend [discord] in config.toml or the environment, then `chorusctl daemon restart`".into();
+                ops.discord.set_state(State::Stopped { why, hint });
                 None
             }
         }
@@ -69,7 +70,7 @@ fn token(config: &Config) -> Result<Option<Secret>, String> {
     };
     let text = text.trim();
     if text.is_empty() || !text.chars().all(|c| c.is_ascii_graphic()) {
-        return Err("what stands where the token should be is none".into());
+        return Err("what stands where the token should be is no token".into());
     }
     Ok(Some(Secret::new(text.to_owned())))
 }

@@ -1,7 +1,9 @@
 //! A front door: agents in the channels of Discord servers. It only translates; what is done, `ops` does.
 
 mod approvals;
+mod address;
 mod bridge;
+mod chance;
 mod event;
 mod gateway;
 mod notices;
@@ -12,6 +14,7 @@ mod route;
 use std::sync::Arc;
 
 pub use bridge::Bridge;
+use chance::chance;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;

@@ -1,6 +1,7 @@
 //! Discord as verbs see it.
 
 use std::fmt::Debug;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures_util::future::BoxFuture;
@@ -24,9 +25,10 @@ pub enum State {
         until: Timestamp,
         why: String,
     },
-    /// It does not try again before a restart.
+    /// It does not try again before a restart; `hint` is what a person can do.
     Stopped {
         why: String,
+        hint: String,
     },
 }
 
@@ -78,6 +80,7 @@ pub trait Face: Debug + Send + Sync {
 #[derive(Debug, Default)]
 pub struct Discord {
     state: Mutex<State>,
+    guilds: AtomicU64,
     pub face: OnceLock<Arc<dyn Face>>,
 }
 
@@ -89,5 +92,15 @@ impl Discord {
 
     pub fn set_state(&self, state: State) {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
+    }
+
+    /// The servers that it is in.
+    #[must_use]
+    pub fn guilds(&self) -> u64 {
+        self.guilds.load(Ordering::Relaxed)
+    }
+
+    pub fn set_guilds(&self, guilds: u64) {
+        self.guilds.store(guilds, Ordering::Relaxed);
     }
 }

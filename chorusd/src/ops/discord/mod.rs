@@ -3,6 +3,7 @@
 pub mod channels;
 pub mod claims;
 mod face;
+pub mod identifies;
 pub mod news;
 pub mod outbox;
 
