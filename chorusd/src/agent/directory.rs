@@ -43,7 +43,8 @@ impl Entry {
 impl Inner {
     /// Its channel is another's now, where another names it too.
     fn leave_channel(&mut self, entry: &Entry) {
-        let Some(channel) = entry.channel().filter(|channel| self.channels.get(channel) == Some(&entry.facts.id)) else {
+        let Some(channel) = entry.channel().filter(|channel| self.channels.get(channel) == Some(&entry.facts.id))
+        else {
             return;
         };
         self.channels.remove(&channel);

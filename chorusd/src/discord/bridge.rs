@@ -5,6 +5,9 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::commands::Slash;
+use super::guilds::Guilds;
+use super::inbound::Inbound;
 use super::rest::Rest;
 use super::rooms::Rooms;
 use crate::config::discord::Discord as Config;
@@ -22,6 +25,10 @@ pub struct Bridge {
     pub stop: CancellationToken,
     /// Everything that runs for it, so that a stop can wait.
     pub tasks: TaskTracker,
+    /// How roles are called.
+    pub guilds: Guilds,
+    pub slash: Slash,
+    pub inbound: Inbound,
 }
 
 impl Bridge {
@@ -31,13 +38,14 @@ impl Bridge {
         let made = tokio::task::spawn_blocking(move || {
             let Some(token) = token(&config)? else { return Ok(None) };
             let rest = Rest::new(&config, &token).map_err(|e| e.to_string())?;
-            Ok::<_, String>(Some((token, rest)))
+            Ok::<_, String>(Some((token, rest, Inbound::new(&config)?)))
         });
         match made.await.unwrap_or_else(|e| Err(e.to_string())) {
             Ok(None) => None,
-            Ok(Some((token, rest))) => {
+            Ok(Some((token, rest, inbound))) => {
                 let rooms = Rooms::new(ops.directory.clone(), ops.config.discord.guilds.clone());
-                Some(Self { ops, rest: Arc::new(rest), rooms, token, stop, tasks })
+                let (guilds, slash) = (Guilds::default(), Slash::default());
+                Some(Self { ops, rest: Arc::new(rest), rooms, token, stop, tasks, guilds, slash, inbound })
             }
             Err(why) => {
                 tracing::warn!(why, "Discord is off");

@@ -1,12 +1,16 @@
 //! A front door: agents in the channels of Discord servers. It only translates; what is done, `ops` does.
 
-mod approvals;
 mod address;
+mod approvals;
 mod bridge;
 mod chance;
+mod commands;
 mod event;
 mod gateway;
+mod guilds;
+mod inbound;
 mod notices;
+mod person;
 mod rest;
 mod rooms;
 mod route;
@@ -56,5 +60,6 @@ async fn run(ops: Arc<Ops>, stop: CancellationToken, tasks: TaskTracker) {
     let bridge = Arc::new(bridge);
     let (tx, rx) = mpsc::channel(EVENTS);
     rooms::Door::open(&bridge);
+    inbound::begin(&bridge).await;
     tokio::join!(gateway::run(&bridge, tx), route::run(&bridge, rx), notices::run(&bridge));
 }

@@ -163,7 +163,9 @@ mod tests {
             assert!(id.len() <= 100);
             assert_eq!(Press::parse(&id), Some((press, "k7mq2x", "01234567")));
         }
-        for foreign in ["", "approve", "approve:", "approve:k7mq2x", "approve:k7mq2x:", "approve::01234567", "stop:k:01234567"] {
+        for foreign in
+            ["", "approve", "approve:", "approve:k7mq2x", "approve:k7mq2x:", "approve::01234567", "stop:k:01234567"]
+        {
             assert_eq!(Press::parse(foreign), None, "{foreign}");
         }
     }

@@ -127,7 +127,8 @@ mod tests {
     #[test]
     fn a_long_action_is_a_file_and_the_message_fits() {
         for action in ["x".repeat(60_000), "`".repeat(5000), "\u{202e}".repeat(3000), "ä\n".repeat(2000)] {
-            let approval = Approval { agent: "a".repeat(64), requester: "discord:18446744073709551615".into(), ..asked(&action) };
+            let approval =
+                Approval { agent: "a".repeat(64), requester: "discord:18446744073709551615".into(), ..asked(&action) };
             let (text, file) = open(&approval);
             let whole = String::from_utf8(file.unwrap().bytes).unwrap();
             assert_eq!(whole, visible(&action));

@@ -69,7 +69,8 @@ pub async fn run(bridge: &Arc<Bridge>) {
 
 /// Listens from where telling ended. The first time ever nothing of before is told.
 async fn begin(bridge: &Bridge, told: Option<u64>, begun: &mut bool) -> Result<(u64, Subscription)> {
-    let (now, subscription) = subscribe(&bridge.ops, SubscribeParams { after: told, ..SubscribeParams::default() }).await?;
+    let (now, subscription) =
+        subscribe(&bridge.ops, SubscribeParams { after: told, ..SubscribeParams::default() }).await?;
     // A journal that lost its end numbers anew what comes.
     let from = told.map_or(now.seq, |told| told.min(now.seq));
     if !*begun {
@@ -167,7 +168,8 @@ fn notice(bridge: &Bridge, event: &Event) -> Result<Vec<NewPost>> {
 fn compacted(bridge: &Bridge, event: &Event) -> Result<Vec<NewPost>> {
     let by_hand = event.data.get("id").is_some();
     let Some(channel) = channel(bridge, event).filter(|_| !by_hand) else { return Ok(Vec::new()) };
-    let (Some(before), Some(after)) = (event.data["tokens_before"].as_u64(), event.data["tokens_after"].as_u64()) else {
+    let (Some(before), Some(after)) = (event.data["tokens_before"].as_u64(), event.data["tokens_after"].as_u64())
+    else {
         return Ok(Vec::new());
     };
     let content = format!(

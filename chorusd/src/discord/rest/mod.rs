@@ -4,6 +4,8 @@
 mod channels;
 mod error;
 mod gateway;
+mod history;
+pub mod interactions;
 mod limits;
 mod path;
 mod send;

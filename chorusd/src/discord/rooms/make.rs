@@ -57,12 +57,7 @@ async fn guilds(bridge: &Bridge) -> Result<Vec<GuildId>, RestError> {
     Ok(mine.into_iter().map(|guild| guild.id).filter(|guild| bridge.rooms.serves(*guild)).collect())
 }
 
-async fn in_category(
-    bridge: &Bridge,
-    guild: GuildId,
-    name: &str,
-    prompt: Option<&str>,
-) -> Result<Channel, RestError> {
+async fn in_category(bridge: &Bridge, guild: GuildId, name: &str, prompt: Option<&str>) -> Result<Channel, RestError> {
     let mut refused = HashSet::new();
     loop {
         let category = category(bridge, guild, &refused).await?;
@@ -158,7 +153,8 @@ mod tests {
     #[test]
     fn the_first_category_of_the_name_that_has_room_is_chosen() {
         let none = HashSet::new();
-        let mut channels = vec![channel(1, ChannelType::Text, None, "Agents"), channel(2, ChannelType::Category, None, "x")];
+        let mut channels =
+            vec![channel(1, ChannelType::Text, None, "Agents"), channel(2, ChannelType::Category, None, "x")];
         assert_eq!(choose(&channels, "Agents", &none), Choice::New("Agents".into()));
         channels.push(channel(3, ChannelType::Category, None, "agents"));
         assert_eq!(choose(&channels, "Agents", &none), Choice::There(ChannelId::new(3)));

@@ -7,7 +7,7 @@ use chorus_proto::methods::agent::{ConfigParams, ConfigResult};
 use serde_json::{Map, Value};
 
 use super::init::put_config;
-use super::{AGENTS, entry, refresh_alone, room, row};
+use super::{AGENTS, entry, may_grant, refresh_alone, room, row};
 use crate::agent::directory::Entry;
 use crate::agent::event::Verb;
 use crate::config::agent::{AgentConfig, FILE, SETTABLE, check_name, normalise};
@@ -27,6 +27,15 @@ const AUDITED: [&str; 3] = ["permissions", "model", "system_prompt"];
 /// # Errors
 /// `agent_not_found`, `invalid_params`, `invalid_name`, `model_unavailable`, `already_exists`, `storage_failed`.
 pub async fn config(ops: &Ops, params: ConfigParams) -> Result<ConfigResult> {
+    config_by(ops, params, &Requester::Owner).await
+}
+
+/// As [`config`], by `by`, who must be allowed to grant permissions that are set. Every change by somebody else than the owner is in the
+/// audit log.
+///
+/// # Errors
+/// As [`config`]; `denied` for permissions that `by` may not grant.
+pub async fn config_by(ops: &Ops, params: ConfigParams, by: &Requester) -> Result<ConfigResult> {
     let agent = select::agent(ops, Some(&params.name)).await?;
     let Some(value) = params.value else {
         return get(ops, &agent, params.key.as_deref()).await;
@@ -37,21 +46,34 @@ pub async fn config(ops: &Ops, params: ConfigParams) -> Result<ConfigResult> {
     // Another rename may have come before.
     let agent = refresh_alone(ops, ops.directory.by_id(agent.facts.id).unwrap_or(agent)).await?;
     if let Some(bound) = bound {
+        if *by != Requester::Owner {
+            ops.store.catalog.audit(room::audited(&bound, change(ops, &agent, by, &key), &agent)).await?;
+        }
         return room::bind(ops, &agent, bound).await;
     }
     if key == "name" {
         let name =
             value.as_str().ok_or_else(|| Failure::invalid("a name is a text").hint("for example \"data-team\""))?;
+        if *by != Requester::Owner {
+            check_name(name)?;
+            let (old, new) = (Some(agent.facts.name.clone()), Some(name.to_owned()));
+            ops.store.catalog.audit(Audit { old, new, ..change(ops, &agent, by, &key) }).await?;
+        }
         return rename(ops, &agent, name).await;
     }
-    let noted = AUDITED.contains(&&*key).then(|| by_owner(ops, &agent, &key));
+    if key == "permissions" {
+        let unsaid = value.is_null() || value.as_str() == Some("");
+        let granted = if unsaid { ops.defaults().defaults.permissions.clone().into() } else { value.clone() };
+        may_grant(ops, by, &granted)?;
+    }
+    let noted = (*by != Requester::Owner || AUDITED.contains(&&*key)).then(|| change(ops, &agent, by, &key));
     let done = set(ops, &agent, key, value, noted).await?;
     close_outdated(ops, &agent).await;
     Ok(done)
 }
 
-/// A change by the owner, as the audit log has it.
-fn by_owner(ops: &Ops, agent: &Entry, key: &str) -> Audit {
+/// A change, as the audit log has it.
+fn change(ops: &Ops, agent: &Entry, by: &Requester, key: &str) -> Audit {
     Audit {
         at: ops.clock.now(),
         agent: agent.facts.id,
@@ -60,7 +82,7 @@ fn by_owner(ops: &Ops, agent: &Entry, key: &str) -> Audit {
         action: format!("agent.config:{key}"),
         decision: "changed".into(),
         rule: "agent config".into(),
-        user: Requester::Owner.to_string(),
+        user: by.to_string(),
         old: None,
         new: None,
     }

@@ -67,13 +67,7 @@ fn is_free(ops: &Ops, name: &str) -> Result<()> {
 }
 
 /// All but the channel, which is there.
-async fn make(
-    ops: &Ops,
-    name: &str,
-    overrides: Map<String, Value>,
-    room: &Room,
-    by: &Requester,
-) -> Result<InitResult> {
+async fn make(ops: &Ops, name: &str, overrides: Map<String, Value>, room: &Room, by: &Requester) -> Result<InitResult> {
     let _one_at_a_time = ops.agents_lock.lock().await;
     is_free(ops, name)?;
     let dir = format!("{AGENTS}/{name}");

@@ -2,6 +2,7 @@
 
 pub mod channels;
 pub mod claims;
+pub mod commands;
 mod face;
 pub mod identifies;
 pub mod news;
