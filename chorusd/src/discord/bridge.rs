@@ -7,7 +7,9 @@ use tokio_util::task::TaskTracker;
 
 use super::commands::Slash;
 use super::guilds::Guilds;
+use super::inbound::Inbound;
 use super::rest::Rest;
+use super::rooms::Rooms;
 use crate::config::discord::Discord as Config;
 use crate::config::{Key, Secret};
 use crate::ops::Ops;
@@ -18,6 +20,7 @@ use crate::ops::discord::State;
 pub struct Bridge {
     pub ops: Arc<Ops>,
     pub rest: Arc<Rest>,
+    pub rooms: Rooms,
     pub token: Secret,
     pub stop: CancellationToken,
     /// Everything that runs for it, so that a stop can wait.
@@ -25,6 +28,7 @@ pub struct Bridge {
     /// How roles are called.
     pub guilds: Guilds,
     pub slash: Slash,
+    pub inbound: Inbound,
 }
 
 impl Bridge {
@@ -34,13 +38,14 @@ impl Bridge {
         let made = tokio::task::spawn_blocking(move || {
             let Some(token) = token(&config)? else { return Ok(None) };
             let rest = Rest::new(&config, &token).map_err(|e| e.to_string())?;
-            Ok::<_, String>(Some((token, rest)))
+            Ok::<_, String>(Some((token, rest, Inbound::new(&config)?)))
         });
         match made.await.unwrap_or_else(|e| Err(e.to_string())) {
             Ok(None) => None,
-            Ok(Some((token, rest))) => {
+            Ok(Some((token, rest, inbound))) => {
+                let rooms = Rooms::new(ops.directory.clone(), ops.config.discord.guilds.clone());
                 let (guilds, slash) = (Guilds::default(), Slash::default());
-                Some(Self { ops, rest: Arc::new(rest), token, stop, tasks, guilds, slash })
+                Some(Self { ops, rest: Arc::new(rest), rooms, token, stop, tasks, guilds, slash, inbound })
             }
             Err(why) => {
                 tracing::warn!(why, "Discord is off");
@@ -49,6 +54,14 @@ impl Bridge {
                 None
             }
         }
+    }
+}
+
+impl Bridge {
+    /// `text` without secrets.
+    #[must_use]
+    pub fn clean(&self, text: &str) -> String {
+        self.ops.models.redactor().text(text).into_owned()
     }
 }
 

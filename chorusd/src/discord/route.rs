@@ -8,6 +8,8 @@ use tokio::sync::mpsc;
 use super::bridge::Bridge;
 use super::commands;
 use super::event::Event;
+use super::inbound;
+use super::rooms;
 
 /// Hands events on until the gateway has ended. Nothing here waits for a disk or for Discord.
 pub async fn run(bridge: &Arc<Bridge>, mut events: mpsc::Receiver<Event>) {
@@ -15,6 +17,8 @@ pub async fn run(bridge: &Arc<Bridge>, mut events: mpsc::Receiver<Event>) {
         match event {
             Event::Dispatch(dispatch) => hear(bridge, *dispatch),
             Event::Connected { resumed } => {
+                rooms::connected(bridge, resumed);
+                inbound::connected(bridge);
                 if resumed {
                     commands::look_over(bridge);
                 }
@@ -26,7 +30,14 @@ pub async fn run(bridge: &Arc<Bridge>, mut events: mpsc::Receiver<Event>) {
 
 fn hear(bridge: &Arc<Bridge>, dispatch: Dispatch) {
     bridge.guilds.hear(&dispatch);
+    rooms::hear(bridge, &dispatch);
     match dispatch {
+        Dispatch::MessageCreate(event) => inbound::message(bridge, event.message),
+        Dispatch::MessageUpdate(event) => inbound::edited(bridge, event),
+        Dispatch::MessageDelete(event) => {
+            inbound::deleted(bridge, event.channel_id, event.guild_id, vec![event.message_id]);
+        }
+        Dispatch::MessageDeleteBulk(event) => inbound::deleted(bridge, event.channel_id, event.guild_id, event.ids),
         Dispatch::Ready(event) => {
             let guilds = event.ready.guilds.iter().map(|guild| guild.id);
             commands::ready(bridge, event.ready.application.id, guilds);

@@ -1,8 +1,10 @@
 //! Discord's REST API: one file per resource. Routes and bodies are serenity's; sending is here, because its limiter ignores a
 //! base address and tells nobody how long it waits.
 
+mod channels;
 mod error;
 mod gateway;
+mod history;
 pub mod interactions;
 mod limits;
 mod path;
@@ -11,6 +13,7 @@ mod send;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+pub use channels::Channel;
 pub use error::{RestError, told};
 use reqwest::{Client, redirect};
 use serde::Serialize;

@@ -7,6 +7,7 @@ pub mod import;
 pub mod init;
 pub mod list;
 mod refresh;
+pub mod room;
 pub mod show;
 pub mod use_;
 mod workspace;
