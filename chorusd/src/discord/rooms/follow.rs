@@ -21,13 +21,19 @@ pub async fn guild(bridge: Arc<Bridge>, guild: GuildId) {
         noted || rooms.guilds.of(ChannelId::new(channel)).map_or(whole, |of| of == guild)
     };
     let agents: Vec<Arc<Entry>> = bridge.ops.directory.all().into_iter().filter(concerns).collect();
-    look_after(&bridge, agents).await;
+    look_after(&bridge, agents, true).await;
+}
+
+/// A connection of the daemon before was taken up again: what changed since is told, so that only what was not noted is looked at.
+pub async fn all(bridge: Arc<Bridge>) {
+    let agents = bridge.ops.directory.all();
+    look_after(&bridge, agents, false).await;
 }
 
 /// Looks after one agent.
 pub async fn agent(bridge: Arc<Bridge>, agent: uuid::Uuid) {
     let agents = bridge.ops.directory.by_id(agent).into_iter().collect();
-    look_after(&bridge, agents).await;
+    look_after(&bridge, agents, true).await;
 }
 
 /// A channel is said to be gone.
@@ -44,7 +50,7 @@ pub async fn missed(bridge: Arc<Bridge>, channel: ChannelId) {
     }
 }
 
-async fn look_after(bridge: &Arc<Bridge>, agents: Vec<Arc<Entry>>) {
+async fn look_after(bridge: &Arc<Bridge>, agents: Vec<Arc<Entry>>, doubt: bool) {
     let rows = match channels::all(&bridge.ops).await {
         Ok(rows) => rows,
         Err(failure) => return tracing::error!(%failure, "the channels of agents cannot be looked after"),
@@ -53,14 +59,14 @@ async fn look_after(bridge: &Arc<Bridge>, agents: Vec<Arc<Entry>>) {
         if bridge.stop.is_cancelled() {
             return;
         }
-        if let Err(failure) = note(bridge, &agent, &rows).await {
+        if let Err(failure) = note(bridge, &agent, &rows, doubt).await {
             tracing::error!(agent = %agent.facts.name, %failure, "its channel cannot be looked after");
         }
     }
 }
 
-/// Has the table say of an agent's channel what is so.
-async fn note(bridge: &Arc<Bridge>, agent: &Arc<Entry>, rows: &[ChannelRow]) -> Result<()> {
+/// Has the table say of an agent's channel what is so. `doubt`: one that no server is known to have may be gone.
+async fn note(bridge: &Arc<Bridge>, agent: &Arc<Entry>, rows: &[ChannelRow], doubt: bool) -> Result<()> {
     let (ops, id) = (&bridge.ops, agent.facts.id);
     for row in rows.iter().filter(|row| row.agent == id && Some(row.channel) != agent.channel()) {
         channels::remove(ops, row.channel).await?;
@@ -73,10 +79,8 @@ async fn note(bridge: &Arc<Bridge>, agent: &Arc<Entry>, rows: &[ChannelRow]) -> 
     };
     let row = rows.iter().find(|row| row.channel == channel && row.agent == id);
     let known = bridge.rooms.guilds.of(ChannelId::new(channel));
-    if let (Some(row), Some(known)) = (row, known)
-        && row.guild == known.get()
-        && agent.guild_id.as_deref() == Some(&known.to_string())
-    {
+    let noted = row.filter(|row| agent.guild_id.as_deref() == Some(&row.guild.to_string()));
+    if noted.is_some_and(|row| known.map_or(!doubt, |known| known.get() == row.guild)) {
         return Ok(());
     }
     let found = match bridge.rest.channel(ChannelId::new(channel)).await {

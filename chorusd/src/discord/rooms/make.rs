@@ -69,8 +69,11 @@ async fn in_category(bridge: &Bridge, guild: GuildId, name: &str, prompt: Option
             channel = channel.category(category);
         }
         match (bridge.rest.make_channel(guild, &channel).await, category) {
-            // It filled up meanwhile, or is gone.
-            (Err(RestError::Refused { code: INVALID_FORM, .. }), Some(category)) if refused.len() < TRIES => {
+            (Err(error @ RestError::Refused { code: INVALID_FORM, .. }), Some(category)) if refused.len() < TRIES => {
+                if has_room(&bridge.rest.channels(guild).await?, category) {
+                    return Err(error);
+                }
+                // It filled up meanwhile, or is gone.
                 refused.insert(category);
             }
             (made, _) => return made,
@@ -98,6 +101,12 @@ async fn category(
     }
 }
 
+/// Whether a category is there and takes one more.
+fn has_room(channels: &[Channel], category: ChannelId) -> bool {
+    channels.iter().any(|channel| channel.id == category)
+        && channels.iter().filter(|channel| channel.parent_id == Some(category)).count() < MOST_IN
+}
+
 #[derive(Debug, PartialEq, Eq)]
 enum Choice {
     There(ChannelId),
@@ -114,15 +123,12 @@ fn choose(channels: &[Channel], wanted: &str, refused: &HashSet<ChannelId>) -> C
             let same = |known: &str| known.to_lowercase() == name.to_lowercase();
             channel.kind == ChannelType::Category && channel.name.as_deref().is_some_and(same)
         };
-        let has_room = |category: &&Channel| {
-            let inside = channels.iter().filter(|channel| channel.parent_id == Some(category.id)).count();
-            inside < MOST_IN && !refused.contains(&category.id)
-        };
         let mut categories = channels.iter().filter(named).peekable();
         if categories.peek().is_none() {
             return Choice::New(name);
         }
-        if let Some(category) = categories.find(has_room) {
+        let free = |category: &&Channel| !refused.contains(&category.id) && has_room(channels, category.id);
+        if let Some(category) = categories.find(free) {
             return Choice::There(category.id);
         }
         number += 1;

@@ -62,6 +62,13 @@ impl Rooms {
     }
 }
 
+/// A connection is there. One that was taken up again tells of no servers.
+pub fn connected(bridge: &Arc<Bridge>, resumed: bool) {
+    if resumed && bridge.rooms.guilds.known().is_empty() {
+        bridge.tasks.spawn(follow::all(bridge.clone()));
+    }
+}
+
 /// Takes in what the gateway tells of servers and channels. Waits for nothing.
 pub fn hear(bridge: &Arc<Bridge>, event: &Event) {
     let rooms = &bridge.rooms;

@@ -46,6 +46,9 @@ pub async fn config_by(ops: &Ops, params: ConfigParams, by: &Requester) -> Resul
     // Another rename may have come before.
     let agent = refresh_alone(ops, ops.directory.by_id(agent.facts.id).unwrap_or(agent)).await?;
     if let Some(bound) = bound {
+        if *by != Requester::Owner {
+            ops.store.catalog.audit(room::audited(&bound, change(ops, &agent, by, &key), &agent)).await?;
+        }
         return room::bind(ops, &agent, bound).await;
     }
     if key == "name" {

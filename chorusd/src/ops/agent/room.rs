@@ -18,7 +18,7 @@ use crate::ops::discord::channels::{self, ChannelRow};
 use crate::ops::discord::{Face, Found, Made, Making, State};
 use crate::ops::{Ops, blocking, view};
 use crate::store::agents_dir::write_private;
-use crate::store::catalog::AgentRow;
+use crate::store::catalog::{AgentRow, Audit};
 
 /// How long a destroy waits for a channel to go.
 const DELETING: Duration = Duration::from_secs(20);
@@ -217,6 +217,11 @@ pub(super) async fn look(ops: &Ops, value: &Value) -> Result<Bound> {
         None => None,
     };
     Ok(Bound { channel: Some(channel), found })
+}
+
+/// The row of the audit log that says which channel somebody gave an agent.
+pub(super) fn audited(bound: &Bound, row: Audit, agent: &Entry) -> Audit {
+    Audit { old: agent.channel_id.clone(), new: bound.channel.map(|channel| channel.to_string()), ..row }
 }
 
 /// Gives the agent a channel that is there, or takes it from it. For whoever holds the lock on agents and has read the file again.
