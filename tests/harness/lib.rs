@@ -7,6 +7,7 @@ pub mod clock;
 pub mod ctl;
 pub mod daemon;
 pub mod data;
+pub mod discord;
 pub mod disk;
 pub mod exported;
 pub mod fuzz;

@@ -41,14 +41,6 @@ pub async fn runs(ops: &Ops, message: u64) -> Result<()> {
     ops.store.catalog.claim_runs(message).await
 }
 
-/// Notes which message shows the answer while it grows.
-///
-/// # Errors
-/// A database that cannot be written.
-pub async fn shown(ops: &Ops, message: u64, live: Option<u64>) -> Result<()> {
-    ops.store.catalog.claim_shown(message, live).await
-}
-
 /// Changes what is asked by a message whose turn has not begun; false: it has, or the message does not wait.
 ///
 /// # Errors

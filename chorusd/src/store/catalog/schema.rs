@@ -199,8 +199,6 @@ pub const MIGRATIONS: Migrations = &[
         state      TEXT NOT NULL CHECK (state IN ('queued', 'running', 'done', 'dropped')),
         -- what is asked, as JSON, until that is over
         asked      TEXT,
-        -- the message that shows the answer while it grows
-        live_id    INTEGER,
         claimed_at INTEGER NOT NULL
     );
     CREATE INDEX claims_open ON claims (agent_id, message_id) WHERE state IN ('queued', 'running');

@@ -23,15 +23,7 @@ const COLUMNS: &str = "channel_id, guild_id, agent_id, made, seen";
 impl Catalog {
     /// Notes the channel of an agent. One that is there is overwritten; how far it was read never goes back.
     pub fn put_channel(&self, row: ChannelRow) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| {
-            conn.prepare_cached(
-                "INSERT INTO discord_channels (channel_id, guild_id, agent_id, made, seen) VALUES (?1, ?2, ?3, ?4, ?5)
-                 ON CONFLICT (channel_id) DO UPDATE SET guild_id = excluded.guild_id, agent_id = excluded.agent_id,
-                     made = excluded.made, seen = max(seen, excluded.seen)",
-            )?
-            .execute(params![row.channel, row.guild, row.agent.as_bytes(), row.made, row.seen])?;
-            Ok(())
-        })
+        self.writer.submit(move |conn| put(conn, &row))
     }
 
     /// Forgets a channel; false: there was none.
@@ -70,6 +62,16 @@ impl Catalog {
             })
             .await
     }
+}
+
+pub(super) fn put(conn: &Connection, row: &ChannelRow) -> Result<()> {
+    conn.prepare_cached(
+        "INSERT INTO discord_channels (channel_id, guild_id, agent_id, made, seen) VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT (channel_id) DO UPDATE SET guild_id = excluded.guild_id, agent_id = excluded.agent_id,
+             made = excluded.made, seen = max(seen, excluded.seen)",
+    )?
+    .execute(params![row.channel, row.guild, row.agent.as_bytes(), row.made, row.seen])?;
+    Ok(())
 }
 
 /// Moves how far a channel was read, never back.

@@ -39,8 +39,6 @@ pub struct OpenClaim {
     pub channel: u64,
     pub agent: Uuid,
     pub asked: String,
-    /// The message that shows the answer while it grows.
-    pub live: Option<u64>,
     /// Its turn had begun.
     pub running: bool,
 }
@@ -88,15 +86,6 @@ impl Catalog {
         })
     }
 
-    /// Notes which message shows the answer while it grows.
-    pub fn claim_shown(&self, message: u64, live: Option<u64>) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| {
-            conn.prepare_cached(&format!("UPDATE claims SET live_id = ?2 WHERE message_id = ?1 AND {OPEN}"))?
-                .execute(params![message, live])?;
-            Ok(())
-        })
-    }
-
     /// Changes what is asked by a message whose turn has not begun; false: it has, or the message does not wait.
     pub fn reword_claim(&self, message: u64, asked: String) -> impl Future<Output = Result<bool>> + Send + use<> {
         self.writer.submit(move |conn| {
@@ -134,7 +123,7 @@ impl Catalog {
     /// A database that cannot be read.
     pub async fn open_claims(&self) -> Result<Vec<OpenClaim>> {
         let wanted = format!(
-            "SELECT message_id, channel_id, agent_id, asked, live_id, state = 'running' FROM claims WHERE {OPEN}
+            "SELECT message_id, channel_id, agent_id, asked, state = 'running' FROM claims WHERE {OPEN}
              ORDER BY message_id"
         );
         self.reader
@@ -177,7 +166,6 @@ fn read(row: &Row<'_>) -> rusqlite::Result<OpenClaim> {
         channel: row.get(1)?,
         agent: Uuid::from_bytes(row.get(2)?),
         asked: row.get::<_, Option<String>>(3)?.unwrap_or_default(),
-        live: row.get(4)?,
-        running: row.get(5)?,
+        running: row.get(4)?,
     })
 }

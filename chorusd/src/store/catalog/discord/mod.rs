@@ -2,7 +2,11 @@
 
 mod channels;
 mod claims;
+mod identifies;
+mod news;
 pub mod outbox;
 
 pub use channels::ChannelRow;
 pub use claims::{Claimed, NewClaim, OpenClaim};
+pub use identifies::Identifies;
+pub use news::News;

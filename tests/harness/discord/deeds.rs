@@ -1,0 +1,135 @@
+//! What people and the application do, and who is told of it.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::gateway::session::{GUILD_MESSAGES, GUILDS};
+use super::messages::Message;
+use super::permissions::VIEW_CHANNEL;
+use super::state::State;
+use super::world::{Channel, Guild, TEXT, User};
+
+impl State {
+    /// A server as GUILD_CREATE tells of it: of its members only the application itself, which is all it is told without asking.
+    pub fn guild_json(&self, guild: &Guild) -> Value {
+        let seen = |channel: &&Channel| {
+            let base = guild.permissions(self.app);
+            channel.guild == guild.id && channel.permissions(base, self.app) & VIEW_CHANNEL != 0
+        };
+        let channels: Vec<Value> = self.channels.values().filter(seen).map(Channel::json).collect();
+        let mut own = guild.member_json(self.app);
+        own["user"] = self.users[&self.app].json();
+        let mut json = guild.json();
+        for (name, value) in [
+            ("joined_at", guild.joined_at.to_string().into()),
+            ("large", false.into()),
+            ("unavailable", false.into()),
+            ("member_count", guild.members.len().into()),
+            ("members", json!([own])),
+            ("channels", channels.into()),
+        ] {
+            json[name] = value;
+        }
+        for name in ["threads", "presences", "voice_states", "stage_instances", "guild_scheduled_events"] {
+            json[name] = json!([]);
+        }
+        json
+    }
+
+    pub fn add_user(&mut self, name: &str, bot: bool) -> u64 {
+        let id = self.flakes.next();
+        self.users.insert(id, User { id, name: name.to_owned(), bot });
+        id
+    }
+
+    pub fn add_channel(
+        &mut self,
+        guild: u64,
+        kind: u64,
+        name: &str,
+        topic: Option<String>,
+        parent: Option<u64>,
+    ) -> u64 {
+        let id = self.flakes.next();
+        let position = self.channels.values().filter(|channel| channel.guild == guild).count() as u64;
+        let channel = Channel {
+            id,
+            guild,
+            kind,
+            name: if kind == TEXT { text_name(name) } else { name.to_owned() },
+            topic,
+            parent,
+            position,
+            overwrites: Vec::new(),
+            last_message: None,
+            with: None,
+        };
+        self.channels.insert(id, channel);
+        self.dispatch_channel("CHANNEL_CREATE", id);
+        id
+    }
+
+    /// Takes a channel away with what is in it.
+    pub fn remove_channel(&mut self, id: u64) -> Option<Channel> {
+        self.dispatch_channel("CHANNEL_DELETE", id);
+        let removed = self.channels.remove(&id)?;
+        self.messages.retain(|_, message| message.channel != id);
+        for channel in self.channels.values_mut().filter(|channel| channel.parent == Some(id)) {
+            channel.parent = None;
+        }
+        Some(removed)
+    }
+
+    /// Puts a message into its channel.
+    pub fn post(&mut self, message: Message) -> u64 {
+        let id = message.id;
+        if let Some(channel) = self.channels.get_mut(&message.channel).filter(|_| message.only.is_none()) {
+            channel.last_message = Some(id);
+        }
+        self.dispatch_message("MESSAGE_CREATE", &message);
+        self.messages.insert(id, message);
+        id
+    }
+
+    /// Changes a message; what it said before is kept.
+    pub fn edit(&mut self, id: u64, edit: impl FnOnce(&mut Message)) {
+        let Some(message) = self.messages.get_mut(&id) else { return };
+        let before = message.content.clone();
+        edit(message);
+        message.before.push(before);
+        message.edited = Some(Timestamp::now());
+        let message = message.clone();
+        self.dispatch_message("MESSAGE_UPDATE", &message);
+    }
+
+    /// Takes a message away.
+    pub fn delete(&mut self, id: u64) -> bool {
+        let Some(message) = self.messages.remove(&id) else { return false };
+        let guild = self.channels.get(&message.channel).filter(|channel| channel.with.is_none());
+        let mut told = json!({"id": id.to_string(), "channel_id": message.channel.to_string()});
+        if let Some(guild) = guild.map(|channel| channel.guild) {
+            told["guild_id"] = guild.to_string().into();
+        }
+        let seen = self.permissions(message.channel, self.app) & VIEW_CHANNEL != 0;
+        if message.only.is_none() && seen {
+            self.dispatch("MESSAGE_DELETE", GUILD_MESSAGES, &told);
+        }
+        self.deleted.push(message);
+        true
+    }
+
+    /// The application is told of a server, as when it is invited.
+    pub fn tell_guild(&mut self, guild: u64) {
+        if let Some(json) = self.guild(guild).map(|guild| self.guild_json(guild)) {
+            self.dispatch("GUILD_CREATE", GUILDS, &json);
+        }
+    }
+}
+
+/// The name that a text channel gets: small letters, and lines for spaces.
+#[must_use]
+pub fn text_name(name: &str) -> String {
+    let kept = |c: &char| !"!\"#$%&'()*+,./:;<=>?@[\\]^`{|}~".contains(*c);
+    let name: String = name.trim().to_lowercase().chars().filter(kept).collect();
+    name.split_whitespace().collect::<Vec<_>>().join("-")
+}

@@ -1,0 +1,67 @@
+//! What goes wrong, laid out by a test.
+
+use std::time::Duration;
+
+/// What a request gets instead of its answer, or before it.
+#[derive(Debug, Clone)]
+pub enum Fault {
+    /// A status with a body that is no JSON of Discord's.
+    Status(u16),
+    /// 429, with `Retry-After` and the same in the body.
+    RateLimit { after: Duration, global: bool },
+    /// What the guard before Discord says: 403, HTML.
+    Html403,
+    /// A refusal of Discord's: status, code and message.
+    Refuse(u16, u64, &'static str),
+    /// The connection breaks before anything was done.
+    Reset,
+    /// It is done, and the connection breaks before the answer.
+    Lost,
+    /// It is done so long after.
+    Slow(Duration),
+    /// It waits until the test opens the gate, and is done then.
+    Gate(&'static str),
+}
+
+/// A fault with the requests that it is for.
+#[derive(Debug)]
+pub struct Laid {
+    method: String,
+    path: Vec<String>,
+    left: usize,
+    fault: Fault,
+}
+
+impl Laid {
+    /// `POST /channels/*/messages`: a star is any one part, or any method; two stars at the end are any rest.
+    pub fn new(pattern: &str, times: usize, fault: Fault) -> Self {
+        let (method, path) = pattern.split_once(' ').unwrap_or(("*", pattern));
+        Self { method: method.to_owned(), path: parts(path), left: times, fault }
+    }
+
+    /// Whether it is for this request; it is used up once then.
+    pub fn take(&mut self, method: &str, path: &str) -> Option<Fault> {
+        if self.left == 0 || !self.fits(method, path) {
+            return None;
+        }
+        self.left -= 1;
+        Some(self.fault.clone())
+    }
+
+    pub fn fits(&self, method: &str, path: &str) -> bool {
+        let asked = parts(path);
+        let (open, due) = match self.path.split_last() {
+            Some((last, rest)) if last == "**" => (true, rest),
+            _ => (false, &self.path[..]),
+        };
+        (self.method == "*" || self.method == method)
+            && (asked.len() == due.len() || open && asked.len() >= due.len())
+            && due.iter().zip(&asked).all(|(due, asked)| due == "*" || due == asked)
+    }
+}
+
+fn parts(path: &str) -> Vec<String> {
+    let path = path.split('?').next().unwrap_or_default();
+    let path = path.strip_prefix("/api/v10").unwrap_or(path);
+    path.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}

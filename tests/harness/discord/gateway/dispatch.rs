@@ -1,0 +1,84 @@
+//! Telling every session of something.
+
+use serde_json::{Value, json};
+
+use super::session::{DIRECT_MESSAGES, GUILD_MESSAGES, GUILDS, MESSAGE_CONTENT, Session};
+use crate::discord::messages::Message;
+use crate::discord::permissions::VIEW_CHANNEL;
+use crate::discord::state::State;
+
+impl Session {
+    pub fn dispatch(&mut self, kind: &str, data: &Value) {
+        self.seq += 1;
+        let text = json!({"op": 0, "t": kind, "s": self.seq, "d": data}).to_string();
+        self.log.push((self.seq, text));
+    }
+}
+
+impl State {
+    /// Tells sessions with any of these intents; 0: all.
+    pub fn dispatch(&mut self, kind: &str, intents: u64, data: &Value) {
+        for session in self.sessions.values_mut() {
+            if intents == 0 || session.intents & intents != 0 {
+                session.dispatch(kind, data);
+            }
+        }
+    }
+
+    /// Tells of a channel of a server, where the application sees it.
+    pub fn dispatch_channel(&mut self, kind: &str, channel: u64) {
+        let Some(json) = self.channels.get(&channel).map(super::super::world::Channel::json) else { return };
+        if self.permissions(channel, self.app) & VIEW_CHANNEL != 0 {
+            self.dispatch(kind, GUILDS, &json);
+        }
+    }
+
+    /// Tells of a message, without what it says where the intents leave that out.
+    pub fn dispatch_message(&mut self, kind: &str, message: &Message) {
+        let Some(channel) = self.channels.get(&message.channel) else { return };
+        let direct = channel.with.is_some();
+        if message.only.is_some() || self.permissions(message.channel, self.app) & VIEW_CHANNEL == 0 {
+            return;
+        }
+        let whole = self.message_json(message, true);
+        let mut bare = whole.clone();
+        bare["content"] = "".into();
+        for list in ["attachments", "embeds", "components"] {
+            bare[list] = json!([]);
+        }
+        let open = direct || message.author == self.app || message.mentions.contains(&self.app);
+        let due = if direct { DIRECT_MESSAGES } else { GUILD_MESSAGES };
+        for session in self.sessions.values_mut().filter(|session| session.intents & due != 0) {
+            let told = if open || session.intents & MESSAGE_CONTENT != 0 { &whole } else { &bare };
+            session.dispatch(kind, told);
+        }
+    }
+
+    /// A message with its author and what it answers; `told`: as the gateway tells it, with the server and the member.
+    pub fn message_json(&self, message: &Message, told: bool) -> Value {
+        let mut json = message.json(&self.base);
+        json["author"] = self.users.get(&message.author).map_or(Value::Null, super::super::world::User::json);
+        let named = message.mentions.iter().filter_map(|id| self.users.get(id));
+        json["mentions"] = named.map(super::super::world::User::json).collect();
+        if message.webhook.is_some_and(|id| id == self.app) {
+            json["application_id"] = self.app.to_string().into();
+        }
+        let guild = self.channels.get(&message.channel).and_then(|channel| self.guild(channel.guild));
+        if let Some(id) = message.reply_to {
+            json["message_reference"] = json!({
+                "type": 0, "message_id": id.to_string(), "channel_id": message.channel.to_string(),
+                "guild_id": guild.map(|guild| guild.id.to_string()),
+            });
+            let original = self.messages.get(&id).map(|original| Message { reply_to: None, ..original.clone() });
+            json["referenced_message"] = original.map_or(Value::Null, |original| self.message_json(&original, false));
+        }
+        if let (true, Some(guild)) = (told, guild) {
+            json["guild_id"] = guild.id.to_string().into();
+            let member = guild.member_json(message.author);
+            if !member.is_null() && message.webhook.is_none() {
+                json["member"] = member;
+            }
+        }
+        json
+    }
+}

@@ -1,0 +1,124 @@
+//! A message as it is kept, and as Discord tells of it.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+/// Only whoever gave the command sees it.
+pub const EPHEMERAL: u64 = 1 << 6;
+/// "… is thinking".
+pub const LOADING: u64 = 1 << 7;
+
+/// What was attached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    pub id: u64,
+    pub name: String,
+    pub kind: Option<String>,
+    pub bytes: Vec<u8>,
+}
+
+/// A message of a channel.
+#[derive(Debug, Clone)]
+pub struct Message {
+    pub id: u64,
+    pub channel: u64,
+    /// A user, or the number of a webhook.
+    pub author: u64,
+    pub webhook: Option<u64>,
+    /// 0 is one that somebody wrote, 19 a reply, 20 the answer to a command; others say that somebody joined, and such.
+    pub kind: u64,
+    pub content: String,
+    pub at: Timestamp,
+    pub edited: Option<Timestamp>,
+    /// What it said before each edit.
+    pub before: Vec<String>,
+    pub components: Value,
+    pub embeds: Value,
+    pub files: Vec<File>,
+    pub nonce: Option<Value>,
+    pub flags: u64,
+    pub reply_to: Option<u64>,
+    pub mentions: Vec<u64>,
+    pub mention_everyone: bool,
+    /// The interaction that it answers.
+    pub interaction: Option<Value>,
+    /// Who alone sees it.
+    pub only: Option<u64>,
+}
+
+impl Message {
+    pub fn new(id: u64, channel: u64, author: u64, content: &str) -> Self {
+        Self {
+            id,
+            channel,
+            author,
+            webhook: None,
+            kind: 0,
+            content: content.to_owned(),
+            at: Timestamp::now(),
+            edited: None,
+            before: Vec::new(),
+            components: json!([]),
+            embeds: json!([]),
+            files: Vec::new(),
+            nonce: None,
+            flags: 0,
+            reply_to: None,
+            mentions: Vec::new(),
+            mention_everyone: false,
+            interaction: None,
+            only: None,
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.content.is_empty() && self.files.is_empty() && is_none(&self.embeds) && is_none(&self.components)
+    }
+
+    /// Without the author, the member and what it answers: who asks for those knows the world. `base` is where files are.
+    pub fn json(&self, base: &str) -> Value {
+        let files: Vec<Value> = self.files.iter().map(|file| self.file(file, base)).collect();
+        let mut json = json!({
+            "id": self.id.to_string(), "channel_id": self.channel.to_string(), "type": self.kind, "content": self.content,
+            "timestamp": self.at.to_string(), "edited_timestamp": self.edited.map(|at| at.to_string()), "tts": false,
+            "mention_everyone": self.mention_everyone, "mention_roles": [], "attachments": files,
+            "embeds": self.embeds, "components": self.components, "pinned": false, "flags": self.flags,
+        });
+        if let Some(id) = self.webhook {
+            json["webhook_id"] = id.to_string().into();
+        }
+        if let Some(nonce) = &self.nonce {
+            json["nonce"] = nonce.clone();
+        }
+        if let Some(interaction) = &self.interaction {
+            json["interaction_metadata"] = interaction.clone();
+        }
+        json
+    }
+
+    fn file(&self, file: &File, base: &str) -> Value {
+        let url = format!("{base}/attachments/{}/{}/{}", self.channel, file.id, file.name);
+        let mut json = json!({
+            "id": file.id.to_string(), "filename": file.name, "size": file.bytes.len(), "url": url, "proxy_url": url,
+        });
+        if let Some(kind) = &file.kind {
+            json["content_type"] = kind.clone().into();
+        }
+        json
+    }
+}
+
+fn is_none(list: &Value) -> bool {
+    list.as_array().is_none_or(Vec::is_empty)
+}
+
+/// Whom a text mentions by number.
+#[must_use]
+pub fn mentioned(text: &str) -> Vec<u64> {
+    let named =
+        text.split("<@").skip(1).filter_map(|rest| rest.split_once('>')?.0.trim_start_matches('!').parse().ok());
+    let mut named: Vec<u64> = named.collect();
+    named.sort_unstable();
+    named.dedup();
+    named
+}

@@ -1,0 +1,29 @@
+//! Bits of permissions, by Discord's names.
+
+pub const ADMINISTRATOR: u64 = 1 << 3;
+pub const MANAGE_CHANNELS: u64 = 1 << 4;
+pub const MANAGE_GUILD: u64 = 1 << 5;
+pub const VIEW_CHANNEL: u64 = 1 << 10;
+pub const SEND_MESSAGES: u64 = 1 << 11;
+pub const MANAGE_MESSAGES: u64 = 1 << 13;
+pub const EMBED_LINKS: u64 = 1 << 14;
+pub const ATTACH_FILES: u64 = 1 << 15;
+pub const READ_MESSAGE_HISTORY: u64 = 1 << 16;
+pub const MENTION_EVERYONE: u64 = 1 << 17;
+pub const USE_APPLICATION_COMMANDS: u64 = 1 << 31;
+
+/// What everybody in a server has.
+pub const EVERYONE: u64 =
+    VIEW_CHANNEL | SEND_MESSAGES | EMBED_LINKS | ATTACH_FILES | READ_MESSAGE_HISTORY | USE_APPLICATION_COMMANDS;
+
+/// What the application was invited with.
+pub const APPLICATION: u64 = EVERYONE | MANAGE_CHANNELS | MANAGE_MESSAGES;
+
+/// Every bit there is.
+const ALL: u64 = (1 << 53) - 1;
+
+/// What `base` comes to in a channel that denies and allows these.
+#[must_use]
+pub fn in_channel(base: u64, allow: u64, deny: u64) -> u64 {
+    if base & ADMINISTRATOR != 0 { ALL } else { base & !deny | allow }
+}

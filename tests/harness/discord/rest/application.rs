@@ -1,0 +1,93 @@
+//! The application itself: who it is, where its gateway is, its commands.
+
+use serde_json::{Value, json};
+
+use super::Reply;
+use crate::discord::http::{Answer, Recorded};
+use crate::discord::refusal::Refusal;
+use crate::discord::rules;
+use crate::discord::state::State;
+
+pub fn gateway(state: &State) -> Reply {
+    let limit = state.start_limit;
+    let reset = u64::try_from(limit.reset_after.as_millis()).unwrap_or(u64::MAX);
+    Ok(Answer::json(
+        200,
+        &json!({
+            "url": state.gateway, "shards": 1,
+            "session_start_limit": {
+                "total": limit.total, "remaining": limit.remaining, "reset_after": reset, "max_concurrency": 1,
+            },
+        }),
+    ))
+}
+
+pub fn own_user(state: &State) -> Reply {
+    let mut user = state.users[&state.app].json();
+    (user["verified"], user["mfa_enabled"], user["email"]) = (true.into(), false.into(), Value::Null);
+    Ok(Answer::json(200, &user))
+}
+
+pub fn own_guilds(state: &State) -> Reply {
+    let guilds: Vec<Value> = state
+        .guilds
+        .iter()
+        .filter(|guild| !guild.left)
+        .map(|guild| {
+            let permissions = guild.permissions(state.app).to_string();
+            json!({"id": guild.id.to_string(), "name": guild.name, "icon": null, "owner": false,
+                   "permissions": permissions, "features": []})
+        })
+        .collect();
+    Ok(Answer::json(200, &guilds.into()))
+}
+
+pub fn own(state: &State) -> Reply {
+    // With or without the intent that the developer portal grants.
+    let flags = if state.message_content { 1 << 19 } else { 0 };
+    Ok(Answer::json(
+        200,
+        &json!({
+            "id": state.app.to_string(), "name": "Chorus", "icon": null, "description": "", "bot_public": false,
+            "bot_require_code_grant": false, "summary": "", "verify_key": "0".repeat(64), "team": null,
+            "owner": {"id": "1", "username": "owner", "discriminator": "0", "global_name": null, "avatar": null},
+            "flags": flags, "rpc_origins": [], "tags": [],
+        }),
+    ))
+}
+
+/// Commands of a server, or of all where `guild` is 0.
+pub fn commands(state: &mut State, method: &str, app: u64, guild: u64, asked: &Recorded) -> Reply {
+    if app != state.app {
+        return Err(Refusal::new(404, 10_002, "Unknown Application"));
+    }
+    if guild != 0 && state.guild(guild).is_none_or(|guild| guild.left) {
+        return Err(Refusal::missing_access());
+    }
+    if method == "PUT" {
+        rules::commands::check(&asked.body)?;
+        let list = asked.body.as_array().cloned().unwrap_or_default();
+        let list = list.into_iter().map(|mut command| {
+            command["id"] = state.flakes.next().to_string().into();
+            command["application_id"] = app.to_string().into();
+            command["version"] = state.flakes.next().to_string().into();
+            command["type"] = 1.into();
+            if guild != 0 {
+                command["guild_id"] = guild.to_string().into();
+            }
+            for (name, value) in [("default_member_permissions", Value::Null), ("nsfw", false.into())] {
+                if command.get(name).is_none() {
+                    command[name] = value;
+                }
+            }
+            command
+        });
+        let list = list.collect();
+        state.commands.insert(guild, list);
+        state.registrations += 1;
+    } else if method != "GET" {
+        return Err(Refusal::mistake(405, 0, "405: Method Not Allowed"));
+    }
+    let list = state.commands.get(&guild).cloned().unwrap_or_default();
+    Ok(Answer::json(200, &list.into()))
+}

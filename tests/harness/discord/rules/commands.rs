@@ -1,0 +1,173 @@
+//! Lists of commands that are registered, and words offered for completion.
+
+use serde_json::Value;
+
+use super::fields::Fields;
+use crate::discord::refusal::{Errors, Refusal};
+
+/// The most commands of a server.
+const COMMANDS: usize = 100;
+const OPTIONS: usize = 25;
+/// Characters of a command's names, descriptions and values together.
+const TOGETHER: usize = 8000;
+
+const KNOWN: [&str; 15] = [
+    "id",
+    "name",
+    "name_localizations",
+    "description",
+    "description_localizations",
+    "options",
+    "default_member_permissions",
+    "dm_permission",
+    "default_permission",
+    "integration_types",
+    "contexts",
+    "type",
+    "nsfw",
+    "version",
+    "handler",
+];
+const KNOWN_OPTION: [&str; 15] = [
+    "type",
+    "name",
+    "name_localizations",
+    "description",
+    "description_localizations",
+    "required",
+    "choices",
+    "options",
+    "channel_types",
+    "min_value",
+    "max_value",
+    "min_length",
+    "max_length",
+    "autocomplete",
+    "default",
+];
+
+/// Checks a list of commands.
+pub fn check(list: &Value) -> Result<(), Refusal> {
+    let mut errors = Errors::default();
+    let Some(commands) = list.as_array() else {
+        errors.add("", "LIST_TYPE_CONVERT", "Only iterables may be used in a ListType");
+        return errors.done();
+    };
+    if commands.len() > COMMANDS {
+        return Err(Refusal::mistake(400, 30_032, "Maximum number of application commands reached (100)."));
+    }
+    unique(commands.iter(), "", &mut errors);
+    for (at, command) in commands.iter().enumerate() {
+        let fields = Fields::of(command, &at.to_string(), &KNOWN, &mut errors);
+        if command["type"].as_u64().unwrap_or(1) == 1 {
+            named(&fields, &mut errors);
+        } else {
+            errors.add(&fields.at("type"), "BASE_TYPE_CHOICES", "The fake knows commands that are typed.");
+        }
+        if let Some(permissions) = fields.get("default_member_permissions")
+            && permissions.as_str().and_then(|bits| bits.parse::<u64>().ok()).is_none()
+        {
+            errors.add(&fields.at("default_member_permissions"), "NUMBER_TYPE_COERCE", "It is a number in a text.");
+        }
+        options(&fields, 0, &mut errors);
+        if characters(command) > TOGETHER {
+            let message = "Command exceeds maximum size (8000)";
+            errors.add(&at.to_string(), "APPLICATION_COMMAND_TOO_LARGE", message);
+        }
+    }
+    errors.done()
+}
+
+/// Small letters, numbers, `-` and `_`; 1 to 32.
+fn named(fields: &Fields<'_>, errors: &mut Errors) {
+    fields.due_text("description", 1, 100, errors);
+    let Some(name) = fields.due_text("name", 1, 32, errors) else { return };
+    let letters = name.chars().all(|c| (c.is_alphanumeric() && !c.is_uppercase()) || "-_'".contains(c));
+    if !letters {
+        errors.add(&fields.at("name"), "APPLICATION_COMMAND_INVALID_NAME", "Command name is invalid");
+    }
+}
+
+fn options(fields: &Fields<'_>, depth: usize, errors: &mut Errors) {
+    let list = fields.list("options", OPTIONS, errors);
+    unique(list.iter().map(|(_, option)| *option), &fields.at("options"), errors);
+    let mut optional = false;
+    let subs = list.iter().filter(|(_, option)| matches!(option["type"].as_u64(), Some(1 | 2))).count();
+    if subs > 0 && subs < list.len() {
+        let message = "Sub-command and sub-command group option types are mutually exclusive to all other types";
+        errors.add(&fields.at("options"), "APPLICATION_COMMAND_OPTIONS_TYPE_INVALID", message);
+    }
+    for (path, option) in list {
+        let option = Fields::of(option, &path, &KNOWN_OPTION, errors);
+        named(&option, errors);
+        match option.due("type", errors).and_then(Value::as_u64) {
+            Some(kind @ (1 | 2)) => {
+                if depth + usize::from(kind == 1) > 2 || kind == 2 && depth > 0 {
+                    errors.add(
+                        &option.at("type"),
+                        "APPLICATION_COMMAND_OPTIONS_TYPE_INVALID",
+                        "It is nested too deep.",
+                    );
+                }
+                options(&option, depth + 1, errors);
+            }
+            Some(3..=11) => value(&option, errors),
+            _ => errors.add(&option.at("type"), "BASE_TYPE_CHOICES", "Value must be one of 1 to 11."),
+        }
+        let required = option.boolean("required", errors).unwrap_or(false);
+        if required && optional {
+            let message = "Required options must be placed before non-required options";
+            errors.add(&path, "APPLICATION_COMMAND_OPTIONS_REQUIRED_INVALID", message);
+        }
+        optional |= !required;
+    }
+}
+
+fn value(option: &Fields<'_>, errors: &mut Errors) {
+    let offered = option.list("choices", OPTIONS, errors);
+    let completed = option.boolean("autocomplete", errors).unwrap_or(false);
+    if completed && !offered.is_empty() {
+        errors.add(&option.at("autocomplete"), "APPLICATION_COMMAND_OPTIONS_AUTOCOMPLETE", "It has choices already.");
+    }
+    if completed && !matches!(option.value["type"].as_u64(), Some(3 | 4 | 10)) {
+        errors.add(&option.at("autocomplete"), "APPLICATION_COMMAND_OPTIONS_AUTOCOMPLETE", "Not for this type.");
+    }
+    unique(offered.iter().map(|(_, choice)| *choice), &option.at("choices"), errors);
+    choices(offered, errors);
+}
+
+/// Checks what is offered for completion.
+pub fn completion(data: &Value) -> Result<(), Refusal> {
+    let mut errors = Errors::default();
+    let fields = Fields::of(data, "data", &["choices"], &mut errors);
+    fields.due("choices", &mut errors);
+    let offered = fields.list("choices", OPTIONS, &mut errors);
+    choices(offered, &mut errors);
+    errors.done()
+}
+
+fn choices(offered: Vec<(String, &Value)>, errors: &mut Errors) {
+    for (path, choice) in offered {
+        let choice = Fields::of(choice, &path, &["name", "name_localizations", "value"], errors);
+        choice.due_text("name", 1, 100, errors);
+        if choice.due("value", errors).is_some_and(Value::is_string) {
+            choice.text("value", 0, 100, errors);
+        }
+    }
+}
+
+fn unique<'a>(values: impl Iterator<Item = &'a Value>, path: &str, errors: &mut Errors) {
+    let mut names: Vec<&str> = Vec::new();
+    for name in values.filter_map(|value| value["name"].as_str()) {
+        if names.contains(&name) {
+            errors.add(path, "APPLICATION_COMMANDS_DUPLICATE_NAME", "Names must be unique");
+        }
+        names.push(name);
+    }
+}
+
+fn characters(value: &Value) -> usize {
+    let own = ["name", "description", "value"].iter().filter_map(|name| value[name].as_str());
+    let inside = ["options", "choices"].iter().filter_map(|name| value[name].as_array()).flatten();
+    own.map(|text| text.chars().count()).sum::<usize>() + inside.map(characters).sum::<usize>()
+}

@@ -1,0 +1,89 @@
+//! Rows of buttons and lists under a message.
+
+use serde_json::Value;
+
+use super::fields::Fields;
+use crate::discord::refusal::Errors;
+
+const ROWS: usize = 5;
+const IN_A_ROW: usize = 5;
+
+/// Checks `components` of a body.
+pub fn check(body: &Fields<'_>, errors: &mut Errors) {
+    let mut ids: Vec<String> = Vec::new();
+    for (path, row) in body.list("components", ROWS, errors) {
+        let row = Fields::of(row, &path, &["type", "components", "id"], errors);
+        if row.value["type"] != 1 {
+            errors.add(&row.at("type"), "UNION_TYPE_CHOICES", "Value of field \"type\" must be one of (1,).");
+        }
+        let inside = row.list("components", IN_A_ROW, errors);
+        if inside.is_empty() {
+            errors.add(&row.at("components"), "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 5 in length.");
+        }
+        for (path, component) in inside {
+            one(component, &path, errors);
+            let Some(id) = component["custom_id"].as_str() else { continue };
+            if ids.iter().any(|known| known == id) {
+                let message = "Component custom id cannot be duplicated";
+                errors.add(&format!("{path}.custom_id"), "COMPONENT_CUSTOM_ID_DUPLICATED", message);
+            }
+            ids.push(id.to_owned());
+        }
+    }
+}
+
+fn one(value: &Value, path: &str, errors: &mut Errors) {
+    match value["type"].as_u64() {
+        Some(2) => button(value, path, errors),
+        Some(3 | 5..=8) => select(value, path, errors),
+        _ => errors.add(
+            &format!("{path}.type"),
+            "UNION_TYPE_CHOICES",
+            "Value of field \"type\" is no component of a row.",
+        ),
+    }
+}
+
+fn button(value: &Value, path: &str, errors: &mut Errors) {
+    let known = ["type", "id", "style", "label", "emoji", "custom_id", "sku_id", "url", "disabled"];
+    let button = Fields::of(value, path, &known, errors);
+    button.text("label", 0, 80, errors);
+    button.boolean("disabled", errors);
+    if button.get("label").is_none() && button.get("emoji").is_none() {
+        errors.add(path, "BUTTON_COMPONENT_INVALID_LABEL_EMOJI", "A button must have a label or an emoji.");
+    }
+    match button.due("style", errors).and_then(Value::as_u64) {
+        Some(1..=4) => _ = button.due_text("custom_id", 1, 100, errors),
+        Some(5) => {
+            button.due_text("url", 1, 512, errors);
+            if button.get("custom_id").is_some() {
+                errors.add(&button.at("custom_id"), "COMPONENT_CUSTOM_ID_FORBIDDEN", "A link has no custom id.");
+            }
+        }
+        _ => errors.add(&button.at("style"), "BASE_TYPE_CHOICES", "Value must be one of {1, 2, 3, 4, 5}."),
+    }
+}
+
+fn select(value: &Value, path: &str, errors: &mut Errors) {
+    let known = [
+        "type",
+        "id",
+        "custom_id",
+        "options",
+        "channel_types",
+        "placeholder",
+        "default_values",
+        "min_values",
+        "max_values",
+        "disabled",
+    ];
+    let select = Fields::of(value, path, &known, errors);
+    select.due_text("custom_id", 1, 100, errors);
+    select.text("placeholder", 0, 150, errors);
+    for (path, option) in select.list("options", 25, errors) {
+        let option = Fields::of(option, &path, &["label", "value", "description", "emoji", "default"], errors);
+        option.due_text("label", 1, 100, errors);
+        option.due_text("value", 1, 100, errors);
+        option.text("description", 0, 100, errors);
+    }
+}

@@ -1,0 +1,146 @@
+//! Bodies that become messages.
+
+use serde_json::Value;
+
+use super::fields::Fields;
+use super::{components, embeds};
+use crate::discord::refusal::{Errors, Refusal};
+
+/// The most characters of a message.
+pub const CONTENT: usize = 2000;
+/// The most bytes of all files of a message.
+const BYTES: usize = 10 << 20;
+/// The most files of a message.
+const FILES: usize = 10;
+
+/// Which kind of body it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A new message.
+    Create,
+    /// A change of one's own.
+    Edit,
+    /// What an interaction is answered with at once.
+    Callback,
+    /// A change of such an answer.
+    EditAnswer,
+    /// A further answer.
+    Followup,
+}
+
+impl Kind {
+    const fn known(self) -> &'static [&'static str] {
+        match self {
+            Self::Create => &[
+                "content",
+                "nonce",
+                "enforce_nonce",
+                "tts",
+                "embeds",
+                "allowed_mentions",
+                "message_reference",
+                "components",
+                "sticker_ids",
+                "attachments",
+                "flags",
+                "poll",
+            ],
+            Self::Edit => &["content", "embeds", "flags", "allowed_mentions", "components", "attachments"],
+            Self::Callback => {
+                &["tts", "content", "embeds", "allowed_mentions", "flags", "components", "attachments", "poll"]
+            }
+            Self::EditAnswer => {
+                &["content", "embeds", "flags", "allowed_mentions", "components", "attachments", "poll"]
+            }
+            Self::Followup => {
+                &["content", "tts", "embeds", "allowed_mentions", "flags", "components", "attachments", "poll"]
+            }
+        }
+    }
+
+    /// Bits of `flags` that it may set.
+    const fn flags(self) -> u64 {
+        match self {
+            // No embeds out of links, and no sound; a reply to a command may be for one pair of eyes.
+            Self::Create => 1 << 2 | 1 << 12,
+            Self::Edit | Self::EditAnswer => 1 << 2,
+            Self::Callback | Self::Followup => 1 << 2 | 1 << 6 | 1 << 12,
+        }
+    }
+}
+
+/// Checks a body at `path`, with `files` of these sizes.
+pub fn check(body: &Value, path: &str, kind: Kind, files: &[usize]) -> Result<(), Refusal> {
+    let mut errors = Errors::default();
+    let fields = Fields::of(body, path, kind.known(), &mut errors);
+    fields.text("content", 0, CONTENT, &mut errors);
+    embeds::check(&fields, &mut errors);
+    components::check(&fields, &mut errors);
+    if let Some(flags) =
+        fields.number("flags", u64::from(u32::MAX), &mut errors).filter(|flags| flags & !kind.flags() != 0)
+    {
+        errors.add(&fields.at("flags"), "BASE_TYPE_CHOICES", format!("Flags {flags} cannot be set here."));
+    }
+    if let Some(reference) = fields.get("message_reference") {
+        let known = ["type", "message_id", "channel_id", "guild_id", "fail_if_not_exists"];
+        let reference = Fields::of(reference, &fields.at("message_reference"), &known, &mut errors);
+        reference.due("message_id", &mut errors);
+        reference.snowflake("message_id", &mut errors);
+        reference.snowflake("channel_id", &mut errors);
+    }
+    attachments(&fields, files.len(), &mut errors);
+    if let Some(nonce) = fields.get("nonce") {
+        let fits = nonce.is_u64() || nonce.as_str().is_some_and(|nonce| nonce.chars().count() <= 25);
+        if !fits {
+            errors.add(&fields.at("nonce"), "NONCE_TYPE_TOO_LONG", "Must be 25 or fewer in length.");
+        }
+    }
+    promises(&fields, kind, &mut errors);
+    errors.done()?;
+    if files.len() > FILES {
+        return Err(Refusal::mistake(400, 30_015, "Maximum number of attachments in a message reached (10)"));
+    }
+    if files.iter().sum::<usize>() > BYTES {
+        return Err(Refusal::mistake(413, 40_005, "Request entity too large"));
+    }
+    Ok(())
+}
+
+/// Each new file is named by its number; kept ones by theirs.
+fn attachments(fields: &Fields<'_>, files: usize, errors: &mut Errors) {
+    for (path, attachment) in fields.list("attachments", FILES, errors) {
+        let known = ["id", "filename", "description", "duration_secs", "waveform"];
+        let attachment = Fields::of(attachment, &path, &known, errors);
+        attachment.due("id", errors);
+        let id = attachment.snowflake("id", errors);
+        attachment.text("description", 0, 1024, errors);
+        // Small numbers are of files of this request.
+        if id.is_some_and(|id| id < 1 << 22 && id >= files as u64) {
+            let message = "Attachment data not found";
+            errors.add(&path, "ATTACHMENT_NOT_FOUND", message);
+        }
+    }
+}
+
+/// What Chorus promises beyond what Discord wants: nothing is posted twice, nobody is called.
+fn promises(fields: &Fields<'_>, kind: Kind, errors: &mut Errors) {
+    if kind == Kind::Create {
+        fields.due("nonce", errors);
+        if fields.value["enforce_nonce"] != true {
+            errors.add(&fields.at("enforce_nonce"), "CHORUS_PROMISE", "A new message enforces its nonce.");
+        }
+    }
+    let known = ["parse", "roles", "users", "replied_user"];
+    let mentions = fields.at("allowed_mentions");
+    match fields.get("allowed_mentions") {
+        None => errors.add(&mentions, "CHORUS_PROMISE", "Every body that can mention says whom."),
+        Some(value) => {
+            let allowed = Fields::of(value, &mentions, &known, errors);
+            let calls =
+                ["parse", "roles", "users"].iter().any(|name| !value[name].as_array().is_none_or(Vec::is_empty));
+            if calls || value["replied_user"] == true || !value["parse"].is_array() {
+                errors.add(&allowed.at("parse"), "CHORUS_PROMISE", "Nobody is called.");
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! A server, as a test builds it.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::permissions as may;
+use super::person::Person;
+use super::room::Room;
+use super::state::Shared;
+use super::world::{CATEGORY, Guild, Member, Role, TEXT};
+use crate::wait::{DEADLINE, wait_until};
+
+/// A server that the application was invited to. Copies are the same server.
+#[derive(Debug, Clone)]
+pub struct Server {
+    pub(super) shared: Arc<Shared>,
+    pub id: u64,
+}
+
+impl Server {
+    pub(super) fn new(shared: &Arc<Shared>, name: &str) -> Self {
+        let id = shared.change(|state| {
+            let (id, owner, own) = (state.flakes.next(), state.add_user("owner", false), state.flakes.next());
+            let role = |id, name: &str, permissions, managed| Role { id, name: name.into(), permissions, managed };
+            let member = |user, roles| Member { user, nick: None, roles, permissions: 0 };
+            state.guilds.push(Guild {
+                id,
+                name: name.to_owned(),
+                owner,
+                roles: vec![role(id, "@everyone", may::EVERYONE, false), role(own, "Chorus", may::APPLICATION, true)],
+                members: vec![member(owner, vec![]), member(state.app, vec![own])],
+                joined_at: Timestamp::now(),
+                left: false,
+            });
+            state.tell_guild(id);
+            id
+        });
+        Self { shared: shared.clone(), id }
+    }
+
+    /// Somebody with these roles, which are made where they are not there, and these permissions beside those of everybody.
+    #[must_use]
+    pub fn member(&self, name: &str, roles: &[&str], permissions: u64) -> Person {
+        let roles = roles.iter().map(|name| self.role(name)).collect();
+        let user = self.shared.change(|state| {
+            let user = state.add_user(name, false);
+            if let Some(guild) = state.guild_mut(self.id) {
+                guild.members.push(Member { user, nick: None, roles, permissions });
+            }
+            user
+        });
+        Person { shared: self.shared.clone(), id: user }
+    }
+
+    /// Another application.
+    #[must_use]
+    pub fn bot(&self, name: &str) -> Person {
+        let person = self.member(name, &[], 0);
+        self.shared.change(|state| {
+            if let Some(user) = state.users.get_mut(&person.id) {
+                user.bot = true;
+            }
+        });
+        person
+    }
+
+    /// The number of a role, which is made where it is not there.
+    ///
+    /// # Panics
+    /// Where the server has gone.
+    #[must_use]
+    pub fn role(&self, name: &str) -> u64 {
+        self.shared.change(|state| {
+            let id = state.flakes.next();
+            let guild = state.guild_mut(self.id).expect("the server");
+            if let Some(role) = guild.roles.iter().find(|role| role.name == name) {
+                return role.id;
+            }
+            let role = Role { id, name: name.to_owned(), permissions: 0, managed: false };
+            guild.roles.push(role.clone());
+            let told = serde_json::json!({"guild_id": self.id.to_string(), "role": role.json(1)});
+            state.dispatch("GUILD_ROLE_CREATE", super::gateway::session::GUILDS, &told);
+            id
+        })
+    }
+
+    /// A text channel that somebody made.
+    #[must_use]
+    pub fn channel(&self, name: &str) -> Room {
+        let id = self.shared.change(|state| state.add_channel(self.id, TEXT, name, None, None));
+        Room { shared: self.shared.clone(), id }
+    }
+
+    /// A category that somebody made.
+    #[must_use]
+    pub fn category(&self, name: &str) -> u64 {
+        self.shared.change(|state| state.add_channel(self.id, CATEGORY, name, None, None))
+    }
+
+    /// Waits for a text channel of this name.
+    ///
+    /// # Panics
+    /// Where there is none in time.
+    #[must_use]
+    pub fn room(&self, name: &str) -> Room {
+        wait_until(name, DEADLINE, || self.rooms().into_iter().find(|room| room.name() == name))
+    }
+
+    /// The text channels that there are.
+    #[must_use]
+    pub fn rooms(&self) -> Vec<Room> {
+        let state = self.shared.state();
+        let channels = state.channels.values().filter(|channel| channel.guild == self.id && channel.kind == TEXT);
+        channels.map(|channel| Room { shared: self.shared.clone(), id: channel.id }).collect()
+    }
+
+    /// What the application may in the whole server, from now on.
+    pub fn application_may(&self, permissions: u64) {
+        self.shared.change(|state| {
+            let guild = state.guild_mut(self.id).expect("the server");
+            for role in guild.roles.iter_mut().filter(|role| role.managed || role.id == self.id) {
+                role.permissions = permissions;
+            }
+        });
+    }
+
+    /// The application is thrown out.
+    pub fn throw_out(&self) {
+        self.shared.change(|state| {
+            if let Some(guild) = state.guild_mut(self.id) {
+                guild.left = true;
+            }
+            let told = serde_json::json!({"id": self.id.to_string()});
+            state.dispatch("GUILD_DELETE", super::gateway::session::GUILDS, &told);
+        });
+    }
+
+    /// An outage on Discord's side: the server is not there for a while.
+    pub fn outage(&self) {
+        let told = serde_json::json!({"id": self.id.to_string(), "unavailable": true});
+        self.shared.change(|state| state.dispatch("GUILD_DELETE", super::gateway::session::GUILDS, &told));
+    }
+
+    /// The application is told of it again.
+    pub fn back(&self) {
+        self.shared.change(|state| {
+            if let Some(guild) = state.guild_mut(self.id) {
+                guild.left = false;
+            }
+            state.tell_guild(self.id);
+        });
+    }
+
+    /// The commands that are registered here or for all servers.
+    #[must_use]
+    pub fn commands(&self) -> Vec<serde_json::Value> {
+        let state = self.shared.state();
+        [self.id, 0].iter().filter_map(|guild| state.commands.get(guild)).flatten().cloned().collect()
+    }
+}

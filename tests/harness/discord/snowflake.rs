@@ -1,0 +1,26 @@
+//! Numbers that Discord gives to everything: the time in their upper bits, so that they grow.
+
+use jiff::Timestamp;
+
+/// The first second of 2015, in milliseconds.
+const EPOCH: i64 = 1_420_070_400_000;
+
+/// Gives numbers out.
+#[derive(Debug, Default)]
+pub struct Snowflakes {
+    last: u64,
+}
+
+impl Snowflakes {
+    /// A number larger than all before it.
+    pub fn next(&mut self) -> u64 {
+        self.last = of(Timestamp::now()).max(self.last + 1);
+        self.last
+    }
+}
+
+/// The smallest number of that time.
+#[must_use]
+pub fn of(time: Timestamp) -> u64 {
+    u64::try_from(time.as_millisecond() - EPOCH).unwrap_or_default() << 22
+}

@@ -1,0 +1,157 @@
+//! What everything of the fake shares.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio::sync::Notify;
+
+use super::faults::Laid;
+use super::gateway::session::{Connection, Session};
+use super::http::Recorded;
+use super::messages::Message;
+use super::rest::limits::Buckets;
+use super::snowflake::Snowflakes;
+use super::world::{Channel, Guild, User};
+
+/// A command that was given, a button that was pressed, a word that wants completion.
+#[derive(Debug, Clone)]
+pub struct Interaction {
+    pub id: u64,
+    pub token: String,
+    /// 2: a command, 3: a button, 4: completion.
+    pub kind: u64,
+    pub channel: u64,
+    pub user: u64,
+    pub metadata: Value,
+    pub at: Instant,
+    /// The application was connected when it came.
+    pub heard: bool,
+    /// The message of the button.
+    pub message: Option<u64>,
+    /// The kind of the callback, and when it came.
+    pub callback: Option<(u64, Instant)>,
+    /// The message that `@original` stands for.
+    pub original: Option<u64>,
+    /// Messages that were made or changed in answer, in order.
+    pub answered: Vec<u64>,
+    pub choices: Option<Value>,
+}
+
+/// How many new connections the application may open.
+#[derive(Debug, Clone, Copy)]
+pub struct StartLimit {
+    pub total: u64,
+    pub remaining: u64,
+    pub reset_after: Duration,
+}
+
+/// All of Discord.
+#[derive(Debug)]
+pub struct State {
+    pub flakes: Snowflakes,
+    /// `http://127.0.0.1:PORT`.
+    pub base: String,
+    /// `ws://127.0.0.1:PORT`.
+    pub gateway: String,
+    pub token: String,
+    /// The application, and its user.
+    pub app: u64,
+    pub users: BTreeMap<u64, User>,
+    pub guilds: Vec<Guild>,
+    pub channels: BTreeMap<u64, Channel>,
+    pub messages: BTreeMap<u64, Message>,
+    /// Those that were deleted.
+    pub deleted: Vec<Message>,
+    /// By server; 0: for all servers.
+    pub commands: BTreeMap<u64, Vec<Value>>,
+    /// How often a list of commands was put.
+    pub registrations: usize,
+    pub interactions: BTreeMap<u64, Interaction>,
+    pub sessions: BTreeMap<String, Session>,
+    pub connections: BTreeMap<u64, Connection>,
+    pub refusing: bool,
+    pub message_content: bool,
+    pub heartbeat: Duration,
+    pub start_limit: StartLimit,
+    pub identify_every: Duration,
+    pub identified_at: Option<Instant>,
+    pub identifies: usize,
+    pub identifies_refused: usize,
+    pub resumes: usize,
+    /// Nonces of posts, and how long they are known.
+    pub nonce_window: Duration,
+    pub buckets: Buckets,
+    pub faults: Vec<Laid>,
+    pub open: HashSet<String>,
+    pub reached: HashSet<String>,
+    pub requests: Vec<Recorded>,
+    pub violations: Vec<String>,
+    pub closing: bool,
+}
+
+impl State {
+    pub fn violation(&mut self, what: impl Into<String>) {
+        self.violations.push(what.into());
+    }
+
+    pub fn guild(&self, id: u64) -> Option<&Guild> {
+        self.guilds.iter().find(|guild| guild.id == id)
+    }
+
+    pub fn guild_mut(&mut self, id: u64) -> Option<&mut Guild> {
+        self.guilds.iter_mut().find(|guild| guild.id == id)
+    }
+
+    /// What somebody may in a channel.
+    pub fn permissions(&self, channel: u64, user: u64) -> u64 {
+        let Some(channel) = self.channels.get(&channel) else { return 0 };
+        if channel.with.is_some() {
+            return super::permissions::EVERYONE;
+        }
+        let base = self.guild(channel.guild).map_or(0, |guild| guild.permissions(user));
+        channel.permissions(base, user)
+    }
+
+    /// The messages of a channel that everybody sees, oldest first.
+    pub fn messages_of(&self, channel: u64) -> impl DoubleEndedIterator<Item = &Message> {
+        self.messages.values().filter(move |message| message.channel == channel && message.only.is_none())
+    }
+}
+
+/// The state, and what wakes connections when it has changed.
+#[derive(Debug)]
+pub struct Shared {
+    state: Mutex<State>,
+    pub changed: Notify,
+}
+
+impl Shared {
+    pub fn new(state: State) -> Self {
+        Self { state: Mutex::new(state), changed: Notify::new() }
+    }
+
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let changed = change(&mut self.state());
+        self.changed.notify_waiters();
+        changed
+    }
+
+    /// Waits until `until` gives something.
+    pub async fn when<T>(&self, mut until: impl FnMut(&mut State) -> Option<T>) -> T {
+        loop {
+            // Listens before it looks: a change in between is not missed.
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if let Some(found) = until(&mut self.state()) {
+                return found;
+            }
+            changed.await;
+        }
+    }
+}
