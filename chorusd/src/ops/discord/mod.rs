@@ -2,5 +2,6 @@
 
 mod face;
 pub mod identifies;
+pub mod session;
 
 pub use face::{Discord, Face, Made, State};
