@@ -5,9 +5,11 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::answer::Running;
 use super::commands::Slash;
 use super::guilds::Guilds;
 use super::inbound::Inbound;
+use super::posts::Posts;
 use super::rest::Rest;
 use super::rooms::Rooms;
 use crate::config::discord::Discord as Config;
@@ -29,6 +31,10 @@ pub struct Bridge {
     pub guilds: Guilds,
     pub slash: Slash,
     pub inbound: Inbound,
+    /// What is on its way into channels.
+    pub posts: Posts,
+    /// Turns that channels asked for.
+    pub running: Arc<Running>,
 }
 
 impl Bridge {
@@ -45,7 +51,10 @@ impl Bridge {
             Ok(Some((token, rest, inbound))) => {
                 let rooms = Rooms::new(ops.directory.clone(), ops.config.discord.guilds.clone());
                 let (guilds, slash) = (Guilds::default(), Slash::default());
-                Some(Self { ops, rest: Arc::new(rest), rooms, token, stop, tasks, guilds, slash, inbound })
+                let rest = Arc::new(rest);
+                let posts = Posts::new(ops.clone(), rest.clone(), stop.clone(), tasks.clone());
+                let running = Arc::default();
+                Some(Self { ops, rest, rooms, token, stop, tasks, guilds, slash, inbound, posts, running })
             }
             Err(why) => {
                 tracing::warn!(why, "Discord is off");

@@ -1,6 +1,7 @@
 //! A front door: agents in the channels of Discord servers. It only translates; what is done, `ops` does.
 
 mod address;
+mod answer;
 mod approvals;
 mod bridge;
 mod chance;
@@ -11,6 +12,8 @@ mod guilds;
 mod inbound;
 mod notices;
 mod person;
+mod posts;
+mod render;
 mod rest;
 mod rooms;
 mod route;
@@ -60,6 +63,7 @@ async fn run(ops: Arc<Ops>, stop: CancellationToken, tasks: TaskTracker) {
     let bridge = Arc::new(bridge);
     let (tx, rx) = mpsc::channel(EVENTS);
     rooms::Door::open(&bridge);
+    bridge.posts.begin().await;
     inbound::begin(&bridge).await;
     tokio::join!(gateway::run(&bridge, tx), route::run(&bridge, rx), notices::run(&bridge));
 }

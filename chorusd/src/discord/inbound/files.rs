@@ -96,17 +96,18 @@ enum Taken {
 /// The message as the model gets it: its text, with the texts that came with it and the names of what is left out, and its images.
 pub async fn bring(bridge: &Bridge, agent: &Facts, asked: &Asked) -> (String, Vec<Attachment>) {
     let mut images = 0;
-    let wanted: Vec<(&File, Result<Kind, String>)> =
-        asked.files.iter().map(|file| (file, wanted(file, &mut images))).collect();
-    let taken = stream::iter(wanted)
-        .map(|(file, wanted)| async move {
+    let mut coming = Vec::with_capacity(asked.files.len());
+    for file in &asked.files {
+        let wanted = wanted(file, &mut images);
+        coming.push(async move {
             match wanted {
                 Ok(kind) => (file, take(bridge, agent, file, kind).await),
                 Err(why) => (file, Taken::Left(why)),
             }
-        })
-        .buffered(AT_ONCE);
-    joined(&asked.text, taken.collect().await, longest(&bridge.ops).saturating_sub(AROUND))
+        });
+    }
+    let taken = stream::iter(coming).buffered(AT_ONCE).collect().await;
+    joined(&asked.text, taken, longest(&bridge.ops).saturating_sub(AROUND))
 }
 
 /// What a file is to be, before it is fetched.

@@ -7,6 +7,7 @@ mod gateway;
 mod history;
 pub mod interactions;
 mod limits;
+mod messages;
 mod path;
 mod send;
 
@@ -15,6 +16,7 @@ use std::time::Duration;
 
 pub use channels::Channel;
 pub use error::{RestError, told};
+pub use messages::{Found, Looks, PAGE};
 use reqwest::{Client, redirect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

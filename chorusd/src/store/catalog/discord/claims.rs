@@ -102,6 +102,11 @@ impl Catalog {
             let ended = end(conn, message, "done")?;
             if ended {
                 posts.iter().try_for_each(|post| outbox::insert(conn, post))?;
+                // An answer is not changed any more.
+                posts
+                    .iter()
+                    .filter_map(|post| post.about.as_deref())
+                    .try_for_each(|about| outbox::forget(conn, about))?;
             }
             Ok(ended)
         })

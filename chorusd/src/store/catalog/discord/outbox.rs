@@ -46,7 +46,7 @@ pub(in crate::store::catalog) fn insert(conn: &Connection, post: &NewPost) -> Re
     Ok(())
 }
 
-/// Has what is about `about` look like `body`; false: there is no such row. Always of the same channel.
+/// Has what is about `about` look like `body`, which may leave out what stays; false: there is no such row. Always of the same channel.
 pub(in crate::store::catalog) fn change(conn: &Connection, about: &str, body: &str, nonce: &str) -> Result<bool> {
     let found = "SELECT id, tried_at IS NULL AND sent_id IS NULL FROM discord_outbox WHERE about = ?1";
     let found: Option<(i64, bool)> =
@@ -54,8 +54,8 @@ pub(in crate::store::catalog) fn change(conn: &Connection, about: &str, body: &s
     let Some((id, untouched)) = found else { return Ok(false) };
     let here = if untouched { "id = ?1" } else { "changes = ?1 AND tried_at IS NULL" };
     let changed = conn
-        .prepare_cached(&format!("UPDATE discord_outbox SET body = ?2 WHERE {here}"))?
-        .execute(params![id, body])?;
+        .prepare_cached(&format!("UPDATE discord_outbox SET body = json_patch(body, ?2), nonce = ?3 WHERE {here}"))?
+        .execute(params![id, body, nonce])?;
     if changed == 0 {
         conn.prepare_cached(
             "INSERT INTO discord_outbox (channel_id, body, nonce, changes)
