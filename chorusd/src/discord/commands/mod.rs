@@ -136,7 +136,10 @@ async fn carry(bridge: Arc<Bridge>, command: CommandInteraction) {
 }
 
 /// Runs `work` to its end, also where nobody waits for it any more because the daemon stops.
-async fn whole(bridge: &Bridge, work: impl Future<Output = Result<Reply>> + Send + 'static) -> Result<Reply> {
+async fn whole<T: Send + 'static>(
+    bridge: &Bridge,
+    work: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
     let stopped = async {
         bridge.stop.cancelled().await;
         tokio::time::sleep(LAST).await;

@@ -352,7 +352,11 @@ mod tests {
                     words.push_str(&format!(" {}", action.name));
                 }
                 for option in action.options {
-                    words.push_str(&if option.required { format!(" {}", option.name) } else { format!(" [{}]", option.name) });
+                    words.push_str(&if option.required {
+                        format!(" {}", option.name)
+                    } else {
+                        format!(" [{}]", option.name)
+                    });
                 }
                 let row = page.lines().find(|line| line.starts_with(&format!("| `{words}` |")));
                 let row = row.unwrap_or_else(|| panic!("docs/DISCORD.md has no row for `{words}`"));

@@ -6,11 +6,11 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::reply::Reply;
-use super::words::sorry;
+use super::words::{cut, sorry};
 use crate::discord::bridge::Bridge;
 use crate::discord::rest::RestError;
 use crate::discord::rest::interactions::{First, Way};
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 
 /// How often an answer is sent, and how long may be waited in between.
 const TRIES: u32 = 5;
@@ -33,7 +33,7 @@ pub async fn finish(bridge: &Bridge, way: &Way, private: bool, done: Result<Repl
         Err(failure) => {
             // While the promise stands, Discord would put what follows in its place, for all to see.
             tell(bridge, || bridge.rest.delete_answer(way)).await;
-            whisper(bridge, way, &failure).await;
+            say(bridge, way, &sorry(&failure), true).await;
         }
     }
 }
@@ -43,14 +43,14 @@ pub async fn edit(bridge: &Bridge, way: &Way, reply: &Reply) {
     let (body, file) = reply.body();
     tell(bridge, || bridge.rest.edit_answer(way, body.clone(), file.clone())).await;
     if let Some(aloud) = &reply.aloud {
-        tell(bridge, || bridge.rest.say_more(way, aloud, false)).await;
+        say(bridge, way, aloud, false).await;
     }
 }
 
-/// Says to who asked what went wrong, and to nobody else.
-pub async fn whisper(bridge: &Bridge, way: &Way, failure: &Failure) {
-    let text = sorry(failure);
-    tell(bridge, || bridge.rest.say_more(way, &text, true)).await;
+/// Says something more, `private` to who asked and nobody else.
+pub async fn say(bridge: &Bridge, way: &Way, text: &str, private: bool) {
+    let text = cut(text, 2000);
+    tell(bridge, || bridge.rest.say_more(way, &text, private)).await;
 }
 
 /// Sends something, again where that may help.
