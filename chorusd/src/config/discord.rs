@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::time::Duration;
 
 use super::provider::Key;
 use super::secret::Secret;
@@ -26,6 +27,8 @@ pub struct Discord {
     pub api_base: String,
     /// `None`: the gateway's address is asked of [`Discord::api_base`].
     pub gateway_url: Option<String>,
+    /// The longest wait between two tries to connect.
+    pub reconnect_max: Duration,
 }
 
 impl Default for Discord {
@@ -37,6 +40,7 @@ impl Default for Discord {
             approvers: Vec::new(),
             api_base: API_BASE.into(),
             gateway_url: None,
+            reconnect_max: Duration::from_secs(300),
         }
     }
 }

@@ -135,6 +135,7 @@ pub const KEYS: &[Key] = &[
         c.discord.gateway_url = Some(url(&v.text()?, &["ws", "wss"])?);
         Ok(())
     }),
+    key("discord", "reconnect_max", |c, v| positive(&mut c.discord.reconnect_max, v)),
     key("discovery", "local", |c, v| {
         c.discovery_local = v.boolean()?;
         Ok(())

@@ -84,6 +84,7 @@ impl Config {
             "discord.approvers" => self.discord.approvers.join(",").into(),
             "discord.api_base" => self.discord.api_base.as_str().into(),
             "discord.gateway_url" => self.discord.gateway_url.as_deref().into(),
+            "discord.reconnect_max" => time(self.discord.reconnect_max),
             "discovery.local" => self.discovery_local.into(),
             _ => return None,
         })

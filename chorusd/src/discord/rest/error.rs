@@ -1,16 +1,21 @@
 //! What Discord answers instead.
 
+use std::error::Error as _;
 use std::time::Duration;
 
 use chorus_proto::ErrorKind;
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::failure::Failure;
 
 /// A channel, message, command or interaction that is not there any more.
 const GONE: [u64; 5] = [10_003, 10_004, 10_008, 10_015, 10_062];
+
+/// No limit is longer; what says so is wrong.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// Why a request came to nothing.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -39,26 +44,46 @@ struct Body {
     message: String,
     retry_after: Option<f64>,
     global: bool,
+    errors: Value,
 }
 
 impl RestError {
+    /// Says nothing of the address, which may hold a token.
     pub(super) fn unreachable(error: &reqwest::Error) -> Self {
-        Self::Unreachable(error.to_string())
+        let mut source = error.source();
+        let mut said = None;
+        while let Some(error) = source {
+            said = Some(error.to_string());
+            source = error.source();
+        }
+        let usual = if error.is_timeout() { "it took too long" } else { "the request cannot be sent" };
+        Self::Unreachable(said.unwrap_or_else(|| usual.to_owned()))
     }
 
     pub(super) fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
-        let said: Body = serde_json::from_slice(body).unwrap_or_default();
+        let read = serde_json::from_slice::<Body>(body);
+        let page = read.is_err();
+        let said = read.unwrap_or_default();
         match status {
             StatusCode::UNAUTHORIZED => Self::Unauthorized,
             StatusCode::TOO_MANY_REQUESTS => {
                 let header = headers.get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
                 let seconds = said.retry_after.or(header).filter(|seconds| seconds.is_finite() && *seconds >= 0.0);
                 let after = Duration::try_from_secs_f64(seconds.unwrap_or(1.0)).unwrap_or(Duration::from_secs(1));
-                Self::Limited { after, global: said.global }
+                // A page comes from what stands before Discord, and is meant for this machine.
+                let global = said.global || headers.contains_key("x-ratelimit-global") || page;
+                Self::Limited { after: after.min(LONGEST), global }
             }
             status if status.is_server_error() => Self::Failing(status.as_u16()),
             _ if GONE.contains(&said.code) => Self::Gone { code: said.code, message: said.message },
-            status => Self::Refused { status: status.as_u16(), code: said.code, message: said.message },
+            status => {
+                let message = match (said.message.is_empty(), page) {
+                    (false, _) => said.message + &first_of(&said.errors).map(|e| format!(": {e}")).unwrap_or_default(),
+                    (true, true) => "a page stands where its answer should be".to_owned(),
+                    (true, false) => "it does not say why".to_owned(),
+                };
+                Self::Refused { status: status.as_u16(), code: said.code, message }
+            }
         }
     }
 
@@ -81,5 +106,77 @@ impl From<RestError> for Failure {
             error if error.may_pass() => failure.hint("try again in a moment"),
             _ => failure.hint("`chorusctl daemon logs` has more"),
         }
+    }
+}
+
+/// Which field Discord does not like first, and why: `embeds.0.title: Must be 256 or fewer in length.`
+fn first_of(errors: &Value) -> Option<String> {
+    let mut path = Vec::new();
+    let mut at = errors;
+    loop {
+        let fields = at.as_object()?;
+        if let Some(said) = fields.get("_errors").and_then(|said| said.get(0)?.get("message")?.as_str()) {
+            return Some(if path.is_empty() { said.to_owned() } else { format!("{}: {said}", path.join(".")) });
+        }
+        let (name, below) = fields.iter().next()?;
+        path.push(name.as_str());
+        at = below;
+    }
+}
+
+/// What is wrong with a JSON text, without the values in it.
+pub fn told(error: &serde_json::Error) -> String {
+    let said = error.to_string();
+    // A value stands between the first quote and the last, whatever quotes are in it.
+    let told = match (said.find('"'), said.rfind('"')) {
+        (Some(first), Some(last)) if first < last => format!("{}…{}", &said[..first], &said[last + 1..]),
+        _ => said,
+    };
+    match told.split_once("unknown variant `") {
+        Some((before, _)) => format!("{before}unknown variant"),
+        None => told,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(status: u16, headers: &[(&'static str, &str)], body: &str) -> RestError {
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (reqwest::header::HeaderName::from_static(name), value.parse().unwrap()));
+        RestError::refused(StatusCode::from_u16(status).unwrap(), &headers.collect(), body.as_bytes())
+    }
+
+    #[test]
+    fn what_discord_says_is_understood() {
+        let limited = |after: f64, global| RestError::Limited { after: Duration::from_secs_f64(after), global };
+        assert_eq!(refused(429, &[], r#"{"retry_after": 1336.57, "global": false}"#), limited(1336.57, false));
+        assert_eq!(refused(429, &[], r#"{"retry_after": 0.5, "global": true}"#), limited(0.5, true));
+        assert_eq!(refused(429, &[("retry-after", "70")], "<html>"), limited(70.0, true));
+        assert_eq!(refused(429, &[], r#"{"retry_after": 1e300}"#), limited(1.0, false));
+        assert_eq!(refused(502, &[], "<html>"), RestError::Failing(502));
+        assert_eq!(refused(401, &[], ""), RestError::Unauthorized);
+        let message = "a page stands where its answer should be".to_owned();
+        assert_eq!(refused(403, &[], "<html>"), RestError::Refused { status: 403, code: 0, message });
+        let gone = r#"{"code": 10003, "message": "Unknown Channel"}"#;
+        assert_eq!(refused(404, &[], gone), RestError::Gone { code: 10_003, message: "Unknown Channel".into() });
+        let form = r#"{"code": 50035, "message": "Invalid Form Body", "errors":
+            {"content": {"_errors": [{"code": "X", "message": "Must be 2000 or fewer in length."}]}}}"#;
+        let message = "Invalid Form Body: content: Must be 2000 or fewer in length.".to_owned();
+        assert_eq!(refused(400, &[], form), RestError::Refused { status: 400, code: 50_035, message });
+    }
+
+    #[test]
+    fn values_are_not_told() {
+        #[derive(Debug, Deserialize)]
+        struct Wanted {
+            #[expect(dead_code, reason = "only its type matters")]
+            id: u64,
+        }
+        let error = serde_json::from_str::<Wanted>(r#"{"id": "what a person \" said"}"#).unwrap_err();
+        let told = told(&error);
+        assert!(told.contains("expected u64") && !told.contains("person") && !told.contains("said"), "{told}");
     }
 }

@@ -1,16 +1,30 @@
 //! Discord's REST API: one file per resource. Routes and bodies are serenity's; sending is here, because its limiter ignores a
 //! base address and tells nobody how long it waits.
 
+mod channels;
 mod error;
+mod gateway;
+mod history;
+pub mod interactions;
+mod limits;
+mod messages;
+mod path;
+mod send;
 
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-pub use error::RestError;
+pub use channels::Channel;
+pub use error::{RestError, told};
+pub use messages::{Found, Looks, PAGE};
 use reqwest::{Client, redirect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serenity::http::{LightMethod, Request, Route};
+use tokio::time::Instant;
 
+use self::limits::Limits;
+use super::address;
 use crate::config::Secret;
 use crate::config::discord::Discord;
 
@@ -18,6 +32,8 @@ use crate::config::discord::Discord;
 const CONNECT: Duration = Duration::from_secs(5);
 /// For one request and its answer, waits for limits apart.
 const WHOLE: Duration = Duration::from_secs(15);
+/// How long somebody who is waited for waits for a limit.
+const SHORT: Duration = Duration::from_secs(2);
 
 /// A client of one application. Cheap to share; every request has a deadline.
 #[derive(Debug)]
@@ -26,7 +42,14 @@ pub struct Rest {
     /// With `Bot ` before it.
     token: Secret,
     base: String,
+    limits: Limits,
+    /// Discord said that the token is none: it is not asked again.
+    refused: AtomicBool,
 }
+
+/// The same for whoever has time: it waits for limits however long that is. Requests of other buckets are not held up.
+#[derive(Debug, Clone, Copy)]
+pub struct Waiting<'r>(&'r Rest);
 
 impl Rest {
     /// A client with this token at the address of the configuration. Blocks: the machine's certificates are read.
@@ -34,42 +57,66 @@ impl Rest {
     /// # Errors
     /// What the TLS library says.
     pub fn new(config: &Discord, token: &Secret) -> Result<Self, RestError> {
-        let client = Client::builder()
+        let mut client = Client::builder()
             .redirect(redirect::Policy::none())
             .connect_timeout(CONNECT)
             .timeout(WHOLE)
-            .retry(reqwest::retry::never())
-            .build()
-            .map_err(|e| RestError::Unreachable(e.to_string()))?;
-        Ok(Self { client, token: Secret::new(format!("Bot {}", token.expose())), base: config.api_base.clone() })
+            .retry(reqwest::retry::never());
+        if address::is_here(&config.api_base) {
+            client = client.no_proxy();
+        }
+        Ok(Self {
+            client: client.build().map_err(|e| RestError::unreachable(&e))?,
+            token: Secret::new(format!("Bot {}", token.expose())),
+            base: config.api_base.clone(),
+            limits: Limits::default(),
+            refused: AtomicBool::new(false),
+        })
     }
 
-    /// Sends a request and reads its answer.
+    /// Sends a request and reads its answer. Waits for limits for two seconds at most.
     ///
     /// # Errors
     /// What Discord says, or that it cannot be reached.
     pub async fn call<T: DeserializeOwned>(&self, request: Request<'_>) -> Result<T, RestError> {
-        let body = self.send(request).await?;
-        serde_json::from_slice(&body).map_err(|e| RestError::Unreadable(e.to_string()))
+        read(&self.send(request, Some(Instant::now() + SHORT)).await?)
     }
 
-    /// Sends a request whose answer says nothing.
+    /// Sends a request whose answer says nothing. Waits as [`Rest::call`] does.
     ///
     /// # Errors
     /// As [`Rest::call`].
     pub async fn tell(&self, request: Request<'_>) -> Result<(), RestError> {
-        self.send(request).await.map(drop)
+        self.send(request, Some(Instant::now() + SHORT)).await.map(drop)
     }
 
-    async fn send(&self, request: Request<'_>) -> Result<Vec<u8>, RestError> {
-        let built = request
-            .build(&self.client, self.token.expose(), Some(&self.base))
-            .map_err(|e| RestError::Unreachable(e.to_string()))?;
-        let answer = built.send().await.map_err(|e| RestError::unreachable(&e))?;
-        let (status, limits) = (answer.status(), answer.headers().clone());
-        let body = answer.bytes().await.map_err(|e| RestError::unreachable(&e))?;
-        if status.is_success() { Ok(body.into()) } else { Err(RestError::refused(status, &limits, &body)) }
+    /// For what nobody waits for.
+    #[must_use]
+    pub fn waiting(&self) -> Waiting<'_> {
+        Waiting(self)
     }
+}
+
+impl Waiting<'_> {
+    /// As [`Rest::call`], whatever limit there is.
+    ///
+    /// # Errors
+    /// As [`Rest::call`], but for limits.
+    pub async fn call<T: DeserializeOwned>(&self, request: Request<'_>) -> Result<T, RestError> {
+        read(&self.0.send(request, None).await?)
+    }
+
+    /// As [`Rest::tell`], whatever limit there is.
+    ///
+    /// # Errors
+    /// As [`Waiting::call`].
+    pub async fn tell(&self, request: Request<'_>) -> Result<(), RestError> {
+        self.0.send(request, None).await.map(drop)
+    }
+}
+
+fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, RestError> {
+    serde_json::from_slice(body).map_err(|e| RestError::Unreadable(told(&e)))
 }
 
 /// A request with a JSON body.
@@ -77,6 +124,6 @@ impl Rest {
 /// # Errors
 /// `Unreadable`, where the body is none that JSON knows.
 pub fn json<'r>(method: LightMethod, route: Route<'r>, body: &impl Serialize) -> Result<Request<'r>, RestError> {
-    let body = serde_json::to_vec(body).map_err(|e| RestError::Unreadable(e.to_string()))?;
+    let body = serde_json::to_vec(body).map_err(|e| RestError::Unreadable(told(&e)))?;
     Ok(Request::new(route, method).body(Some(body)))
 }

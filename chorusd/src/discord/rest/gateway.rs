@@ -1,0 +1,42 @@
+//! Where the gateway is.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serenity::http::{LightMethod, Request, Route};
+
+use super::{Rest, RestError};
+
+/// Where the gateway is, and how many new connections to it there may be.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Starts {
+    pub url: String,
+    #[serde(default)]
+    session_start_limit: Option<Left>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct Left {
+    remaining: u64,
+    /// Milliseconds.
+    reset_after: u64,
+}
+
+impl Starts {
+    /// Discord takes no new connection before this has passed.
+    #[must_use]
+    pub fn none_for(&self) -> Option<Duration> {
+        let left = self.session_start_limit.as_ref().filter(|left| left.remaining == 0)?;
+        Some(Duration::from_millis(left.reset_after))
+    }
+}
+
+impl Rest {
+    /// Asks where the gateway is.
+    ///
+    /// # Errors
+    /// As [`Rest::call`].
+    pub async fn gateway(&self) -> Result<Starts, RestError> {
+        self.call(Request::new(Route::GatewayBot, LightMethod::Get)).await
+    }
+}
