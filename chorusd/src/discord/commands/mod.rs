@@ -81,12 +81,6 @@ pub fn hear(bridge: &Arc<Bridge>, interaction: Interaction) {
     }
 }
 
-/// Whether a server is one of those that are configured.
-pub fn is_ours(bridge: &Bridge, guild: GuildId) -> bool {
-    let guilds = &bridge.ops.config.discord.guilds;
-    guilds.is_empty() || guilds.contains(&guild.get())
-}
-
 fn asker(bridge: &Arc<Bridge>, guild: GuildId, channel: ChannelId, member: &Member) -> Asker {
     Asker { bridge: bridge.clone(), guild, channel, person: Person::of(bridge, guild, member) }
 }
@@ -109,7 +103,7 @@ async fn carry(bridge: Arc<Bridge>, command: CommandInteraction) {
         first(&bridge, &way, &First::Say(DIRECT.into())).await;
         return;
     };
-    if !is_ours(&bridge, guild) {
+    if !bridge.rooms.serves(guild) {
         return;
     }
     let given = Given::of(&data);
@@ -185,7 +179,7 @@ async fn act(action: &Action, call: &Call) -> Result<Reply> {
 async fn suggest(bridge: Arc<Bridge>, command: CommandInteraction) {
     let CommandInteraction { id, application_id, data, guild_id, channel_id, member, token, .. } = command;
     let way = Way { id, application: application_id, token };
-    let Some((guild, member)) = guild_id.zip(member).filter(|(guild, _)| is_ours(&bridge, *guild)) else { return };
+    let Some((guild, member)) = guild_id.zip(member).filter(|(guild, _)| bridge.rooms.serves(*guild)) else { return };
     let room = bridge.slash.room.clone().try_acquire_owned();
     let given = Given::of(&data);
     let mut choices = Vec::new();

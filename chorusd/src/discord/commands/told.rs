@@ -40,7 +40,7 @@ pub async fn finish(bridge: &Bridge, way: &Way, private: bool, done: Result<Repl
 
 /// Puts the answer in the place of the promise, or of the message whose button was pressed.
 pub async fn edit(bridge: &Bridge, way: &Way, reply: &Reply) {
-    let (body, file) = reply.body();
+    let (body, file) = Reply { text: bridge.clean(&reply.text), ..reply.clone() }.body();
     tell(bridge, || bridge.rest.edit_answer(way, body.clone(), file.clone())).await;
     if let Some(aloud) = &reply.aloud {
         say(bridge, way, aloud, false).await;
@@ -49,7 +49,7 @@ pub async fn edit(bridge: &Bridge, way: &Way, reply: &Reply) {
 
 /// Says something more, `private` to who asked and nobody else.
 pub async fn say(bridge: &Bridge, way: &Way, text: &str, private: bool) {
-    let text = cut(text, 2000);
+    let text = cut(&bridge.clean(text), 2000);
     tell(bridge, || bridge.rest.say_more(way, &text, private)).await;
 }
 

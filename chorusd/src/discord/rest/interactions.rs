@@ -99,7 +99,7 @@ impl Rest {
         self.tell(json(LightMethod::Post, route, &body)?).await
     }
 
-    /// Tells a server all commands there are.
+    /// Tells a server all commands there are; nobody waits for it.
     ///
     /// # Errors
     /// What Discord says.
@@ -110,6 +110,6 @@ impl Rest {
         commands: &impl Serialize,
     ) -> Result<(), RestError> {
         let route = Route::GuildCommands { application_id: application, guild_id: guild };
-        self.tell(json(LightMethod::Put, route, commands)?).await
+        self.waiting().tell(json(LightMethod::Put, route, commands)?).await
     }
 }
