@@ -134,15 +134,17 @@ async fn whole<T: Send + 'static>(
     bridge: &Bridge,
     work: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T> {
-    let stopped = async {
-        bridge.stop.cancelled().await;
-        tokio::time::sleep(LAST).await;
-    };
     tokio::select! {
         done = tokio::spawn(work) => done.unwrap_or_else(|e| Err(Failure::internal(e.to_string()))),
-        () = stopped => Err(Failure::new(ErrorKind::Stopping, "the daemon is stopping; it may have been done or not")
+        () = stopped(bridge) => Err(Failure::new(ErrorKind::Stopping, "the daemon is stopping; it may have been done or not")
             .hint("look when it has started anew")),
     }
+}
+
+/// The daemon stops, and has for a moment.
+async fn stopped(bridge: &Bridge) {
+    bridge.stop.cancelled().await;
+    tokio::time::sleep(LAST).await;
 }
 
 async fn act(action: &Action, call: &Call) -> Result<Reply> {

@@ -47,7 +47,7 @@ fn a_profile_is_given_by_who_may_grant_it_only() {
     refused(&config(&vera, "open"), "may not grant the profile `open`");
     refused(&config(&rig.mara, "locked"), "may not grant the profile `locked`");
     assert_eq!(rig.client().status_of("scribe").permissions, "standard");
-    config(&vera, "locked").answer_with("`permissions` is now `locked`. It was `standard`.");
+    config(&vera, "locked").answer_with("`permissions` is now `locked`");
     // Back to the default is granting that.
     let reset = [("name", "scribe"), ("key", "permissions"), ("reset", "true")];
     refused(&vera.slash(&rig.room, "agent config", &reset), "may not grant the profile `standard`");

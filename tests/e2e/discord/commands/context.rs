@@ -8,7 +8,7 @@ use super::{Rig, refused};
 #[test]
 fn a_conversation_is_saved_rewound_compacted_and_restored() {
     let rig = Rig::new();
-    refused(&rig.slash("context save", &[]), "here is nothing to save");
+    refused(&rig.slash("context save", &[]), "The context of scribe is empty");
     rig.talk("scribe");
     let saved = rig.slash("context save", &[("description", "bread @everyone")]).answer_with("Saved as");
     assert!(!saved.ephemeral && !saved.called_everyone, "{saved:?}");
