@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
-use chorus_proto::{Attachment, Message};
+use chorus_proto::{Attachment, Message, Role, SourceKind};
 
+use crate::agent::window::is_named;
 use crate::llm::{Request, ToolSpec};
 
 /// What stands around a message: its role, and the marks where it begins and ends.
@@ -16,6 +17,8 @@ const AROUND: u64 = 4;
 const CALL: u64 = 12;
 /// An image of usual size; providers count between 85 and 1,600.
 const IMAGE: u64 = 1200;
+/// Bytes of the name of an author, about.
+const LONGEST_NAME: usize = 64;
 /// The name, type and size of a file that no model looks at.
 const FILE: u64 = 20;
 
@@ -53,7 +56,17 @@ impl Parts {
         for Attachment { media_type, .. } in &message.attachments {
             parts.attachment(media_type.as_deref());
         }
+        if let Some(author) = &message.author {
+            parts.author(message.role, message.source.as_ref().map(|source| source.kind), &author.name);
+        }
         parts
+    }
+
+    /// Its author, where they are named.
+    pub fn author(&mut self, role: Role, source: Option<SourceKind>, name: &str) {
+        if is_named(role, source) {
+            self.bytes += name.len().min(LONGEST_NAME) as u64 + 3;
+        }
     }
 
     /// One more call.

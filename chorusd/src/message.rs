@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use chorus_proto::{Message, Role};
+use chorus_proto::{Message, Role, SourceKind};
 use jiff::Timestamp;
 use serde::ser::Error as _;
 use serde::{Deserialize, Serialize, Serializer};
@@ -35,6 +35,21 @@ struct Skim<'a> {
     /// Counted where they are what they should be.
     #[serde(borrow, default)]
     attachments: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    author: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    source: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct SkimAuthor<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct SkimSource {
+    kind: SourceKind,
 }
 
 #[derive(Deserialize)]
@@ -98,6 +113,12 @@ impl Stored {
             parts.attachment(attachment.media_type.as_deref());
         }
         let role = skim.role;
+        if let Some((author, source)) = skim.author.zip(skim.source)
+            && let (Ok(SkimAuthor { name }), Ok(SkimSource { kind })) =
+                (serde_json::from_str(author.get()), serde_json::from_str(source.get()))
+        {
+            parts.author(role, Some(kind), &name);
+        }
         Ok(Self { json, role, tokens: tokens(parts), chars: content.chars + params })
     }
 

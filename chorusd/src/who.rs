@@ -16,6 +16,22 @@ pub enum Requester {
     Nobody,
 }
 
+/// Who answers what somebody else may have asked, with the right that the front door found them to have. Nothing that a request says
+/// makes one of these.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answerer {
+    pub who: Requester,
+    /// They may answer for everybody.
+    pub approver: bool,
+}
+
+impl From<Requester> for Answerer {
+    /// With no more right than to answer for themselves.
+    fn from(who: Requester) -> Self {
+        Self { who, approver: false }
+    }
+}
+
 impl fmt::Display for Requester {
     /// As the audit log has it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

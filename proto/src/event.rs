@@ -76,7 +76,7 @@ event_types! {
     TaskStarted = "task.started",
     /// `data`: `{id, command, status, exit_code}`, and `signal` where one ended it
     TaskFinished = "task.finished",
-    /// `data`: `{text}`: something to tell people
+    /// `data`: `{text}`: something to tell people; `id`: the session that it is about, where it is about one
     Notice = "notice",
     DaemonStopping = "daemon.stopping",
 }

@@ -27,7 +27,31 @@ pub struct Entry {
 struct Inner {
     names: BTreeMap<String, Uuid>,
     entries: HashMap<Uuid, Arc<Entry>>,
+    /// Of a channel that more than one names, only the first.
+    channels: HashMap<u64, Uuid>,
     chosen: Option<Uuid>,
+}
+
+impl Entry {
+    /// The channel that it has in Discord.
+    #[must_use]
+    pub fn channel(&self) -> Option<u64> {
+        self.channel_id.as_ref()?.parse().ok().filter(|id| *id != 0)
+    }
+}
+
+impl Inner {
+    /// Its channel is another's now, where another names it too.
+    fn leave_channel(&mut self, entry: &Entry) {
+        let Some(channel) = entry.channel().filter(|channel| self.channels.get(channel) == Some(&entry.facts.id))
+        else {
+            return;
+        };
+        self.channels.remove(&channel);
+        if let Some(other) = self.entries.values().find(|other| other.channel() == Some(channel)) {
+            self.channels.insert(channel, other.facts.id);
+        }
+    }
 }
 
 /// All agents that are not destroyed.
@@ -50,10 +74,16 @@ impl Directory {
         let entry = Arc::new(entry);
         let mut inner = self.write();
         let id = entry.facts.id;
-        if let Some(old) = inner.entries.insert(id, entry.clone())
-            && old.facts.name != entry.facts.name
-        {
-            inner.names.remove(&old.facts.name);
+        if let Some(old) = inner.entries.insert(id, entry.clone()) {
+            if old.facts.name != entry.facts.name {
+                inner.names.remove(&old.facts.name);
+            }
+            if old.channel() != entry.channel() {
+                inner.leave_channel(&old);
+            }
+        }
+        if let Some(channel) = entry.channel() {
+            inner.channels.entry(channel).or_insert(id);
         }
         inner.names.insert(entry.facts.name.clone(), id);
         entry
@@ -64,6 +94,7 @@ impl Directory {
         let mut inner = self.write();
         if let Some(old) = inner.entries.remove(&id) {
             inner.names.remove(&old.facts.name);
+            inner.leave_channel(&old);
         }
         if inner.chosen == Some(id) {
             inner.chosen = None;
@@ -79,6 +110,13 @@ impl Directory {
     #[must_use]
     pub fn by_id(&self, id: Uuid) -> Option<Arc<Entry>> {
         self.read().entries.get(&id).cloned()
+    }
+
+    /// The agent that has this channel.
+    #[must_use]
+    pub fn by_channel(&self, channel: u64) -> Option<Arc<Entry>> {
+        let inner = self.read();
+        inner.channels.get(&channel).and_then(|id| inner.entries.get(id)).cloned()
     }
 
     /// All of them, by name.
@@ -112,5 +150,34 @@ impl Directory {
     /// Chooses an agent.
     pub fn choose(&self, id: Option<Uuid>) {
         self.write().chosen = id;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_channel_leads_to_one_agent_however_they_come_and_go() {
+        let directory = Directory::default();
+        let entry = |id: u128, channel: Option<&str>| Entry {
+            facts: Arc::new(Facts { id: Uuid::from_u128(id), name: format!("a{id}"), ..Facts::default() }),
+            permissions: Value::Null,
+            created_at: Timestamp::UNIX_EPOCH,
+            channel_id: channel.map(str::to_owned),
+            guild_id: None,
+            stamp: String::new(),
+            problem: None,
+        };
+        let of = |channel| directory.by_channel(channel).map(|entry| entry.facts.id.as_u128());
+        directory.put(entry(1, Some("7")));
+        directory.put(entry(2, Some("7")));
+        directory.put(entry(3, Some("none")));
+        assert_eq!((of(7), of(0)), (Some(1), None));
+        directory.put(entry(1, Some("8")));
+        assert_eq!((of(7), of(8)), (Some(2), Some(1)));
+        directory.put(entry(1, None));
+        directory.remove(Uuid::from_u128(2));
+        assert_eq!((of(7), of(8)), (None, None));
     }
 }

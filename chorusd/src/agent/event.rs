@@ -31,6 +31,8 @@ pub enum Verb {
     Send(Box<Send>),
     /// Ends the turn that runs, or this one.
     Cancel(Option<Uuid>),
+    /// Takes this turn back where it still waits for others.
+    TakeBack(Uuid),
     /// The daemon stops: ends the turn that runs, and those that wait. What is asked from then on [`super::registry`] refuses.
     EndTurns,
     /// Nothing but a reason to read the context back, and to close what a crash left open.

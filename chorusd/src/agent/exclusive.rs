@@ -35,7 +35,7 @@ impl State {
         let opened = self.context.as_ref().is_some_and(Context::is_only_opened);
         match verb {
             Verb::Append { .. } | Verb::Send(_) | Verb::Cancel(_) | Verb::EndTurns => {}
-            Verb::Wake | Verb::Show { .. } | Verb::Window | Verb::Rest => {}
+            Verb::Wake | Verb::Show { .. } | Verb::Window | Verb::Rest | Verb::TakeBack(_) => {}
             Verb::IsFree => effects.push(Effect::Reply(id, Ok(Reply::Done))),
             Verb::Save { .. } if discarded == 0 => {
                 effects.push(Effect::Reply(id, Err(nothing_there(&asked.facts.name))));

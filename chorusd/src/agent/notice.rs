@@ -28,7 +28,7 @@ pub async fn tell(registry: &Registry, name: String, session: Uuid, written: Opt
     };
     let text = idle(&about, timeout, &short_id);
     tracing::info!(agent = %name, text, "idle");
-    registry.tell(EventType::Notice, Some(name), json!({"text": text}));
+    registry.tell(EventType::Notice, Some(name), json!({"text": text, "id": session}));
 }
 
 async fn known(store: &Store, id: Uuid) -> Result<(String, String)> {

@@ -264,6 +264,10 @@ impl State {
             Verb::Show { pick, room } => effects.push(Effect::Reply(asked.id, self.show(pick, room))),
             Verb::Send(send) => self.send(asked, *send, effects),
             Verb::Cancel(which) => self.cancel(asked.id, which, effects),
+            Verb::TakeBack(turn) => {
+                let taken = self.take_back(turn, effects).then_some(turn);
+                effects.push(Effect::Reply(asked.id, Ok(Reply::Cancelled(taken))));
+            }
             Verb::IsFree if self.turn.is_none() => effects.push(Effect::Reply(asked.id, Ok(Reply::Done))),
             Verb::EndTurns => {
                 self.stop_turn(CutOff::Stop, effects);

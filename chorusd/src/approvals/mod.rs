@@ -29,7 +29,7 @@ use crate::redact::Redactor;
 use crate::store::Store;
 use crate::store::catalog::{ApprovalRow, hex};
 use crate::store::journal::NewEvent;
-use crate::who::Requester;
+use crate::who::{Answerer, Requester};
 
 /// Questions of one agent that may be open at once: more is no longer read by anybody.
 pub const MOST_OPEN: usize = 32;
@@ -132,12 +132,12 @@ impl Approvals {
     /// # Errors
     /// `not_found`, `conflict` where it was decided or is being, `expired`, `denied` for one who may not answer it, or a
     /// database that cannot be read.
-    pub async fn claim(&self, id: &str, by: &Requester, hash: Option<&str>) -> Result<Claim<'_>> {
+    pub async fn claim(&self, id: &str, by: &Answerer, hash: Option<&str>) -> Result<Claim<'_>> {
         let id = plain(id);
         let Some(asked) = self.book.get(&id) else { return Err(self.gone(id).await?) };
         if !may_answer(by, &asked.requester) {
             return Err(Failure::new(ErrorKind::Denied, "somebody else was asked")
-                .hint("whoever sent the message, or the owner at a terminal, can answer"));
+                .hint("whoever sent the message, an approver, or the owner at a terminal, can answer"));
         }
         if hash.is_some_and(|hash| hash != asked.approval.hash) {
             return Err(Failure::new(
@@ -149,7 +149,7 @@ impl Approvals {
         if !self.book.claim(&id) {
             return Err(Failure::new(ErrorKind::Conflict, format!("somebody is answering {id} right now")));
         }
-        Ok(Claim::new(self, asked, by.clone()))
+        Ok(Claim::new(self, asked, by.who.clone()))
     }
 
     /// Why a question is not open.
@@ -284,9 +284,10 @@ fn plain(id: &str) -> String {
 }
 
 /// Whether `by` may answer what is asked on behalf of `requester`.
-fn may_answer(by: &Requester, requester: &Requester) -> bool {
-    match (by, requester) {
+fn may_answer(by: &Answerer, requester: &Requester) -> bool {
+    match (&by.who, requester) {
         (Requester::Owner, _) => true,
+        (Requester::Person { .. }, _) if by.approver => true,
         (Requester::Person { id: by, .. }, Requester::Person { id, .. }) => by == id,
         _ => false,
     }
@@ -308,8 +309,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_owner_answers_all_and_a_person_only_what_was_asked_for_them() {
+    fn the_owner_and_approvers_answer_all_and_a_person_only_what_was_asked_for_them() {
         let person = |id: &str, name: &str| Requester::Person { id: id.into(), name: name.into(), roles: vec![] };
+        let may_answer = |by: &Requester, requester: &Requester| {
+            let alone = may_answer(&by.clone().into(), requester);
+            let approver = may_answer(&Answerer { who: by.clone(), approver: true }, requester);
+            assert_eq!(approver, *by != Requester::Nobody, "no person has no right");
+            alone
+        };
         let (mara, other) = (person("1", "mara"), person("2", "mara"));
         assert!(may_answer(&Requester::Owner, &Requester::Nobody) && may_answer(&Requester::Owner, &mara));
         assert!(may_answer(&person("1", "renamed"), &mara) && !may_answer(&other, &mara));

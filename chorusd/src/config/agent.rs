@@ -49,13 +49,12 @@ pub struct AgentConfig {
 }
 
 /// Keys that `agent config` sets; `name` is a rename and done elsewhere.
-pub const SETTABLE: [&str; 13] = [
+pub const SETTABLE: [&str; 12] = [
     "channel_id",
     "checkpoint_workspace",
     "compact_at_tokens",
     "daily_cost_limit",
     "daily_token_limit",
-    "guild_id",
     "idle_timeout",
     "model",
     "permissions",
@@ -65,8 +64,8 @@ pub const SETTABLE: [&str; 13] = [
     "window_messages",
 ];
 
-/// Keys that Chorus keeps itself.
-const FIXED: [&str; 3] = ["id", "created_at", "running_tasks"];
+/// Keys that Chorus keeps itself; a server follows from its channel.
+const FIXED: [&str; 4] = ["id", "created_at", "guild_id", "running_tasks"];
 
 impl AgentConfig {
     /// Reads agent.json; where a key is null or missing, `defaults` stand in.

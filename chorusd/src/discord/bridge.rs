@@ -5,7 +5,13 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::answer::Running;
+use super::commands::Slash;
+use super::guilds::Guilds;
+use super::inbound::Inbound;
+use super::posts::Posts;
 use super::rest::Rest;
+use super::rooms::Rooms;
 use crate::config::Secret;
 use crate::ops::Ops;
 use crate::ops::discord::State;
@@ -15,10 +21,19 @@ use crate::ops::discord::State;
 pub struct Bridge {
     pub ops: Arc<Ops>,
     pub rest: Arc<Rest>,
+    pub rooms: Rooms,
     pub token: Secret,
     pub stop: CancellationToken,
     /// Everything that runs for it, so that a stop can wait.
     pub tasks: TaskTracker,
+    /// How roles are called.
+    pub guilds: Guilds,
+    pub slash: Slash,
+    pub inbound: Inbound,
+    /// What is on its way into channels.
+    pub posts: Posts,
+    /// Turns that channels asked for.
+    pub running: Arc<Running>,
 }
 
 impl Bridge {
@@ -28,11 +43,18 @@ impl Bridge {
         let made = tokio::task::spawn_blocking(move || {
             let Some(token) = config.read_token()? else { return Ok(None) };
             let rest = Rest::new(&config, &token).map_err(|e| e.to_string())?;
-            Ok::<_, String>(Some((token, rest)))
+            Ok::<_, String>(Some((token, rest, Inbound::new(&config)?)))
         });
         match made.await.unwrap_or_else(|e| Err(e.to_string())) {
             Ok(None) => None,
-            Ok(Some((token, rest))) => Some(Self { ops, rest: Arc::new(rest), token, stop, tasks }),
+            Ok(Some((token, rest, inbound))) => {
+                let rooms = Rooms::new(ops.directory.clone(), ops.config.discord.guilds.clone());
+                let (guilds, slash) = (Guilds::default(), Slash::default());
+                let rest = Arc::new(rest);
+                let posts = Posts::new(ops.clone(), rest.clone(), stop.clone(), tasks.clone());
+                let running = Arc::default();
+                Some(Self { ops, rest, rooms, token, stop, tasks, guilds, slash, inbound, posts, running })
+            }
             Err(why) => {
                 tracing::warn!(why, "Discord is off");
                 let hint = "mend [discord] in config.toml or the environment, then `chorusctl daemon restart`".into();
@@ -40,5 +62,13 @@ impl Bridge {
                 None
             }
         }
+    }
+}
+
+impl Bridge {
+    /// `text` without secrets.
+    #[must_use]
+    pub fn clean(&self, text: &str) -> String {
+        self.ops.models.redactor().text(text).into_owned()
     }
 }

@@ -1,11 +1,21 @@
 //! A front door: agents in the channels of Discord servers. It only translates; what is done, `ops` does.
 
 mod address;
+mod answer;
+mod approvals;
 mod bridge;
 mod chance;
+mod commands;
 mod event;
 mod gateway;
+mod guilds;
+mod inbound;
+mod notices;
+mod person;
+mod posts;
+mod render;
 mod rest;
+mod rooms;
 mod route;
 
 use std::sync::Arc;
@@ -52,5 +62,8 @@ async fn run(ops: Arc<Ops>, stop: CancellationToken, tasks: TaskTracker) {
     let Some(bridge) = Bridge::new(ops, stop, tasks).await else { return };
     let bridge = Arc::new(bridge);
     let (tx, rx) = mpsc::channel(EVENTS);
-    tokio::join!(gateway::run(&bridge, tx), route::run(&bridge, rx));
+    rooms::Door::open(&bridge);
+    bridge.posts.begin().await;
+    inbound::begin(&bridge).await;
+    tokio::join!(gateway::run(&bridge, tx), route::run(&bridge, rx), notices::run(&bridge));
 }

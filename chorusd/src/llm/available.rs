@@ -56,6 +56,9 @@ pub struct ModelInfo {
     /// As the provider tells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
+    /// Whether it looks at images, where its provider tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub images: Option<bool>,
 }
 
 impl Available {

@@ -249,13 +249,26 @@ impl Models {
     /// # Errors
     /// `invalid_params` with the first image that it would refuse the conversation for.
     pub fn takes(&self, target: &Target, attachments: &[Attachment]) -> Result<()> {
-        let Some(Provider { kind, .. }) = self.provider(&target.provider) else { return Ok(()) };
-        let refused = attachments.iter().find_map(|file| Some((file, providers::images::problem(file, kind)?)));
+        let refused = attachments.iter().find_map(|file| Some((file, self.unfit(target, file)?)));
         match refused {
             None => Ok(()),
             Some((file, why)) => Err(Failure::invalid(format!("{} cannot be shown to {target}: {why}", file.name))
-                .hint("attach it as a smaller PNG or JPEG image")),
+                .hint("attach it as a smaller PNG or JPEG image, or choose a model that looks at images")),
         }
+    }
+
+    /// Why `target` would not be shown an image that somebody attaches; `None`: it is no image, or it would, as far as is known.
+    #[must_use]
+    pub fn unfit(&self, target: &Target, attachment: &Attachment) -> Option<String> {
+        let found = self.found.read().unwrap_or_else(PoisonError::into_inner);
+        let model = found.provider(&target.provider).and_then(|provider| provider.model(&target.model));
+        let blind = model.is_some_and(|model| model.images == Some(false));
+        if blind && providers::images::has_bytes(attachment) {
+            return Some("the model looks at no images".into());
+        }
+        drop(found);
+        let Provider { kind, .. } = self.provider(&target.provider)?;
+        providers::images::problem(attachment, kind)
     }
 
     /// What a model costs: as configured, else as its provider tells.

@@ -12,6 +12,7 @@ use crate::failure::{Failure, Result};
 use crate::session::Selector;
 use crate::session::selector::MIN_PREFIX;
 use crate::store::catalog::SessionRow;
+use crate::who::Requester;
 
 /// The agent called `name`; where none is named, the one that is meant.
 ///
@@ -61,13 +62,23 @@ fn list(names: &[String]) -> String {
 /// # Errors
 /// `session_not_found`, `ambiguous` with the candidates, `denied` for another agent's.
 pub async fn session(ops: &Ops, agent: &Entry, agent_said: bool, text: &str) -> Result<SessionRow> {
+    session_for(ops, &Requester::Owner, agent, agent_said, text).await
+}
+
+/// As [`session`], on behalf of `by`: numbers are those that `by` was shown. People in channels reach sessions of the agent itself
+/// only, and hear of no other: whose those are is not theirs to know.
+///
+/// # Errors
+/// As [`session`].
+pub async fn session_for(ops: &Ops, by: &Requester, agent: &Entry, agent_said: bool, text: &str) -> Result<SessionRow> {
     let own = agent.facts.id;
+    let owner = *by == Requester::Owner;
     let row = match Selector::parse(text) {
         Selector::Latest(n) => ops.store.catalog.latest(own, n).await?,
         Selector::Id(id) => ops.store.catalog.session(id).await?,
-        Selector::Number(number, digits) => match ops.shown.find(own, number) {
+        Selector::Number(number, digits) => match ops.shown.find(by, own, number) {
             Some(id) => ops.store.catalog.session(id).await?,
-            None if digits.len() >= MIN_PREFIX => by_text(ops, own, &digits).await?,
+            None if digits.len() >= MIN_PREFIX => by_text(ops, own, owner, &digits).await?,
             None => {
                 return Err(Failure::new(
                     ErrorKind::SessionNotFound,
@@ -76,10 +87,10 @@ pub async fn session(ops: &Ops, agent: &Entry, agent_said: bool, text: &str) -> 
                 .hint("run `chorusctl context history` first, or use the name of the session"));
             }
         },
-        Selector::Text(text) => by_text(ops, own, &text).await?,
+        Selector::Text(text) => by_text(ops, own, owner, &text).await?,
     };
     let shown: String = text.chars().take(80).collect();
-    let row = row.ok_or_else(|| {
+    let row = row.filter(|row| owner || row.header.agent_id == own).ok_or_else(|| {
         Failure::new(ErrorKind::SessionNotFound, format!("{} has no session {shown:?}", agent.facts.name))
             .hint("`chorusctl context history` shows them")
     })?;
@@ -93,10 +104,11 @@ pub async fn session(ops: &Ops, agent: &Entry, agent_said: bool, text: &str) -> 
     Ok(row)
 }
 
-/// By exact name, then by a unique beginning; the agent's own come before those of others.
-async fn by_text(ops: &Ops, own: Uuid, text: &str) -> Result<Option<SessionRow>> {
+/// By exact name, then by a unique beginning; the agent's own come before those of others, where those are looked for.
+async fn by_text(ops: &Ops, own: Uuid, others: bool, text: &str) -> Result<Option<SessionRow>> {
     let catalog = &ops.store.catalog;
-    for agent in [Some(own), None] {
+    let looked_in = &[Some(own), None][..if others { 2 } else { 1 }];
+    for &agent in looked_in {
         let named = catalog.sessions_named(agent, text.to_owned()).await?;
         if !named.is_empty() {
             return one_of(text, named);
@@ -105,7 +117,7 @@ async fn by_text(ops: &Ops, own: Uuid, text: &str) -> Result<Option<SessionRow>>
     if text.chars().count() < MIN_PREFIX {
         return Ok(None);
     }
-    for agent in [Some(own), None] {
+    for &agent in looked_in {
         let beginning = catalog.sessions_beginning(agent, text.to_owned()).await?;
         if !beginning.is_empty() {
             return one_of(text, beginning);

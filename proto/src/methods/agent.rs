@@ -49,6 +49,9 @@ pub struct InitResult {
     pub agent: Agent,
     /// True when a directory that was kept came back to life.
     pub revived: bool,
+    /// What a person should know, for example that no channel was made in Discord.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

@@ -46,6 +46,9 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         let verb = if made.revived { "revived" } else { "created" };
         let line = format!("{verb} {}", app.out.paint(Style::Strong, &safe::one_line(&made.agent.name)));
         app.out.done(&line)?;
+        for warning in &made.warnings {
+            app.notes.warning(warning);
+        }
         if !app.out.quiet() {
             writeln!(app.out, "  {}", safe::one_line(&made.agent.path))?;
         }

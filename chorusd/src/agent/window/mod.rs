@@ -5,6 +5,7 @@ pub mod block;
 mod cut;
 mod mend;
 mod remembered;
+mod speaker;
 
 use chorus_proto::Message;
 
@@ -12,6 +13,7 @@ use crate::message::Stored;
 
 pub use mend::{INTERRUPTED, Mended, mend};
 pub use remembered::{Entry as RememberedEntry, MOST_REMEMBERED, REMEMBERED_TOKENS, Remembered, remembered};
+pub use speaker::is_named;
 
 /// How much of a conversation may be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +29,8 @@ pub struct Window {
     /// Messages of the record that are left out: all before some turn, or where the newest turn alone is too much, what
     /// stands between its first message and the last ones.
     pub left_out: usize,
-    /// A user message first; each call followed by its result. Every provider can be sent this.
+    /// A user message first; each call followed by its result. Every provider can be sent this. What somebody in a channel says begins with
+    /// their name.
     pub messages: Vec<Message>,
     /// Where that is not what the record says.
     pub mended: Vec<Mended>,
@@ -46,7 +49,7 @@ pub fn window(record: &[Stored], budget: Budget) -> Window {
     let chosen = cut::cut(record, budget);
     let left_out = record.len() - chosen.len();
     // What the journal and the readers of session files took is a message.
-    let shown = chosen.into_iter().filter_map(|index| record[index].to_message().ok()).collect();
+    let shown = chosen.into_iter().filter_map(|index| record[index].to_message().ok()).map(speaker::named).collect();
     let (messages, mended) = mend(shown);
     Window { left_out, messages, mended }
 }

@@ -1,16 +1,22 @@
 //! Discord's REST API: one file per resource. Routes and bodies are serenity's; sending is here, because its limiter ignores a
 //! base address and tells nobody how long it waits.
 
+mod channels;
 mod error;
 mod gateway;
+mod history;
+pub mod interactions;
 mod limits;
+mod messages;
 mod path;
 mod send;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+pub use channels::Channel;
 pub use error::{RestError, told};
+pub use messages::{Found, Looks, PAGE};
 use reqwest::{Client, redirect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

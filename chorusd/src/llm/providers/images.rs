@@ -55,9 +55,15 @@ pub fn problem(attachment: &Attachment, kind: Kind) -> Option<String> {
     image(attachment, kind)?.err()
 }
 
+/// Whether it is an image that comes with its bytes.
+#[must_use]
+pub fn has_bytes(attachment: &Attachment) -> bool {
+    is_image(attachment) && attachment.data.as_deref().is_some_and(|data| !data.is_empty())
+}
+
 /// An image that comes with its bytes.
 fn image(attachment: &Attachment, kind: Kind) -> Option<Result<Shown<'_>, String>> {
-    let data = attachment.data.as_deref().filter(|data| !data.is_empty() && is_image(attachment))?;
+    let data = attachment.data.as_deref().filter(|_| has_bytes(attachment))?;
     let found = SEEN.iter().find(|(_, begin)| data.starts_with(begin));
     let most = most(kind);
     Some(match found {

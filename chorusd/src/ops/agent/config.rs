@@ -7,7 +7,7 @@ use chorus_proto::methods::agent::{ConfigParams, ConfigResult};
 use serde_json::{Map, Value};
 
 use super::init::put_config;
-use super::{AGENTS, entry, refresh_alone, row};
+use super::{AGENTS, entry, may_grant, refresh_alone, room, row};
 use crate::agent::directory::Entry;
 use crate::agent::event::Verb;
 use crate::config::agent::{AgentConfig, FILE, SETTABLE, check_name, normalise};
@@ -27,27 +27,53 @@ const AUDITED: [&str; 3] = ["permissions", "model", "system_prompt"];
 /// # Errors
 /// `agent_not_found`, `invalid_params`, `invalid_name`, `model_unavailable`, `already_exists`, `storage_failed`.
 pub async fn config(ops: &Ops, params: ConfigParams) -> Result<ConfigResult> {
+    config_by(ops, params, &Requester::Owner).await
+}
+
+/// As [`config`], by `by`, who must be allowed to grant permissions that are set. Every change by somebody else than the owner is in the
+/// audit log.
+///
+/// # Errors
+/// As [`config`]; `denied` for permissions that `by` may not grant.
+pub async fn config_by(ops: &Ops, params: ConfigParams, by: &Requester) -> Result<ConfigResult> {
     let agent = select::agent(ops, Some(&params.name)).await?;
     let Some(value) = params.value else {
         return get(ops, &agent, params.key.as_deref()).await;
     };
     let key = params.key.ok_or_else(|| Failure::invalid("`value` goes with `key`"))?;
+    let bound = if key == "channel_id" { Some(room::look(ops, &value).await?) } else { None };
     let _one_at_a_time = ops.agents_lock.lock().await;
     // Another rename may have come before.
     let agent = refresh_alone(ops, ops.directory.by_id(agent.facts.id).unwrap_or(agent)).await?;
+    if let Some(bound) = bound {
+        if *by != Requester::Owner {
+            ops.store.catalog.audit(room::audited(&bound, change(ops, &agent, by, &key), &agent)).await?;
+        }
+        return room::bind(ops, &agent, bound).await;
+    }
     if key == "name" {
         let name =
             value.as_str().ok_or_else(|| Failure::invalid("a name is a text").hint("for example \"data-team\""))?;
+        if *by != Requester::Owner {
+            check_name(name)?;
+            let (old, new) = (Some(agent.facts.name.clone()), Some(name.to_owned()));
+            ops.store.catalog.audit(Audit { old, new, ..change(ops, &agent, by, &key) }).await?;
+        }
         return rename(ops, &agent, name).await;
     }
-    let noted = AUDITED.contains(&&*key).then(|| by_owner(ops, &agent, &key));
+    if key == "permissions" {
+        let unsaid = value.is_null() || value.as_str() == Some("");
+        let granted = if unsaid { ops.defaults().defaults.permissions.clone().into() } else { value.clone() };
+        may_grant(ops, by, &granted)?;
+    }
+    let noted = (*by != Requester::Owner || AUDITED.contains(&&*key)).then(|| change(ops, &agent, by, &key));
     let done = set(ops, &agent, key, value, noted).await?;
     close_outdated(ops, &agent).await;
     Ok(done)
 }
 
-/// A change by the owner, as the audit log has it.
-fn by_owner(ops: &Ops, agent: &Entry, key: &str) -> Audit {
+/// A change, as the audit log has it.
+fn change(ops: &Ops, agent: &Entry, by: &Requester, key: &str) -> Audit {
     Audit {
         at: ops.clock.now(),
         agent: agent.facts.id,
@@ -56,7 +82,7 @@ fn by_owner(ops: &Ops, agent: &Entry, key: &str) -> Audit {
         action: format!("agent.config:{key}"),
         decision: "changed".into(),
         rule: "agent config".into(),
-        user: Requester::Owner.to_string(),
+        user: by.to_string(),
         old: None,
         new: None,
     }
@@ -118,7 +144,7 @@ pub async fn set(
     if let Some(model) = value.as_str().filter(|_| key == "model") {
         ops.models.admit(model)?;
     }
-    let draft = draft(ops, agent, &key, value.clone()).await?;
+    let draft = draft(ops, agent, vec![(&key, value.clone())]).await?;
     let row = noted.map(|row| Audit { old: Some(draft.old.to_string()), new: Some(value.to_string()), ..row });
     if let Some(row) = &row {
         ops.store.catalog.audit(row.clone()).await?;
@@ -174,18 +200,21 @@ struct Rewritten {
     old: Value,
 }
 
-/// Puts one key into agent.json as it stands on disk; nothing is written yet.
-async fn draft(ops: &Ops, agent: &Entry, key: &str, value: Value) -> Result<Draft> {
+/// Puts keys into agent.json as it stands on disk; nothing is written yet. The old value is that of the first.
+async fn draft(ops: &Ops, agent: &Entry, pairs: Vec<(&str, Value)>) -> Result<Draft> {
     if let Some(problem) = agent.problem.as_ref().filter(|problem| problem.contains("last good")) {
         return Err(Failure::new(ErrorKind::InvalidConfig, problem.clone()).hint("mend agent.json by hand first"));
     }
-    let (path, defaults, key) = (agent.facts.dir.join(FILE), ops.defaults(), key.to_owned());
+    let (path, defaults) = (agent.facts.dir.join(FILE), ops.defaults());
+    let pairs: Vec<(String, Value)> = pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     blocking(move || {
         let before =
             Before::of(path.clone()).map_err(|e| Failure::io(format_args!("cannot read {}", path.display()), &e))?;
         let mut map: Map<String, Value> = serde_json::from_str(&before.text)
             .map_err(|e| Failure::new(ErrorKind::InvalidConfig, format!("agent.json is no JSON object: {e}")))?;
-        let old = map.insert(key, value).unwrap_or_default();
+        let mut before_it = pairs.into_iter().map(|(key, value)| map.insert(key, value).unwrap_or_default());
+        let old = before_it.next().unwrap_or_default();
+        before_it.for_each(drop);
         let config = AgentConfig::from_map(map, &defaults)
             .map_err(|e| Failure::new(ErrorKind::InvalidConfig, format!("agent.json {e}")))?;
         Ok(Draft { config, before, old })
@@ -228,7 +257,19 @@ pub async fn list_none(ops: &Ops, agent: &Entry) -> Result<()> {
 
 /// Rewrites one key of agent.json as it stands on disk.
 async fn rewrite(ops: &Ops, agent: &Entry, key: &str, value: Value) -> Result<Rewritten> {
-    write(agent, draft(ops, agent, key, value).await?).await
+    write(agent, draft(ops, agent, vec![(key, value)]).await?).await
+}
+
+/// Sets keys that were looked at, all at once, for whoever holds the lock on agents; the old value is that of the first.
+///
+/// # Errors
+/// As [`config`]; nothing is changed then.
+pub(super) async fn set_keys(
+    ops: &Ops,
+    agent: &Entry,
+    pairs: Vec<(&str, Value)>,
+) -> Result<(Arc<Entry>, AgentConfig, Value)> {
+    carry_out(ops, agent, draft(ops, agent, pairs).await?).await
 }
 
 /// Puts a configuration that is on disk into the catalog and the directory.
@@ -287,6 +328,7 @@ async fn rename(ops: &Ops, agent: &Arc<Entry>, name: &str) -> Result<ConfigResul
     };
     drop(held);
     tracing::info!(agent = %name, was = %old, "agent renamed");
+    room::rename(ops, &adopted.0).await;
     let config = Map::from_iter([("name".to_owned(), Value::from(name))]);
     Ok(ConfigResult { agent: view::changed(ops, &adopted.0).await, config, old: Some(old.into()) })
 }

@@ -1,5 +1,6 @@
 //! `agent.destroy`.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::config::list_none;
+use super::room;
 use crate::agent::Facts;
 use crate::agent::directory::Entry;
 use crate::agent::event::{Reply, Verb};
@@ -28,6 +30,16 @@ const HEARING: Duration = Duration::from_secs(10);
 /// # Errors
 /// `agent_not_found`, `invalid_params`, `disk_full`, `storage_failed`; the agent is as before then.
 pub async fn destroy(ops: &Ops, params: DestroyParams) -> Result<DestroyResult> {
+    let (mut done, agent) = take(ops, params).await?;
+    let files = done.files.clone();
+    // Discord may be slow: nobody else waits for it.
+    let warnings = room::leave(ops, &agent, &mut done.agent, files.as_deref().map(Path::new)).await;
+    done.warnings.extend(warnings);
+    Ok(done)
+}
+
+/// All but the channel.
+async fn take(ops: &Ops, params: DestroyParams) -> Result<(DestroyResult, Arc<Entry>)> {
     if params.keep_files && params.purge {
         return Err(Failure::invalid("`keep_files` does not go with `purge`"));
     }
@@ -48,14 +60,14 @@ pub async fn destroy(ops: &Ops, params: DestroyParams) -> Result<DestroyResult> 
             tracing::info!(agent = %params.name, files = ?files, "agent destroyed");
             ops.registry.tell(EventType::AgentDestroyed, Some(params.name.clone()), json!({"id": shown.id}));
             let path = files.clone().unwrap_or_default();
-            let agent = chorus_proto::Agent {
+            let gone = chorus_proto::Agent {
                 status: AgentStatus::Destroyed,
                 state: AgentState::Destroyed,
                 context: None,
                 path,
                 ..shown
             };
-            Ok(DestroyResult { agent, saved, files, warnings })
+            Ok((DestroyResult { agent: gone, saved, files, warnings }, agent))
         }
         Err(failure) => {
             ops.directory.put((*agent).clone());

@@ -7,6 +7,7 @@ use chorus_proto::{AgentStatus, ErrorKind, EventType};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
+use super::room::Room;
 use super::{AGENTS, entry, row, text_or_null};
 use crate::config::Config;
 use crate::config::agent::{AgentConfig, FILE, check_name, normalise, render};
@@ -14,34 +15,70 @@ use crate::failure::{Failure, Result};
 use crate::ops::{Ops, blocking, scan, view};
 use crate::permissions::Profiles;
 use crate::store::agents_dir::{Before, create_private, move_dir, write_private};
+use crate::store::catalog::Audit;
 use crate::store::session_files::{TEMPORARY, stamp};
+use crate::who::Requester;
 use crate::{git, template};
 
 /// Makes an agent, or revives one whose directory was kept. Where a step fails, those before it are undone.
 ///
 /// # Errors
-/// `invalid_name`, `invalid_params`, `model_unavailable`, `already_exists`, `git_failed`, `disk_full`, `storage_failed`.
+/// `invalid_name`, `invalid_params`, `model_unavailable`, `already_exists`, `git_failed`, `discord_failed`, `disk_full`,
+/// `storage_failed`.
 pub async fn init(ops: &Ops, params: InitParams) -> Result<InitResult> {
+    init_for(ops, params, &Requester::Owner, None).await
+}
+
+/// As [`init`], for somebody else than the owner, whose channel is made in the server `guild` of Discord.
+///
+/// # Errors
+/// As [`init`]; `denied` where they may not grant the permissions.
+pub async fn init_for(ops: &Ops, params: InitParams, by: &Requester, guild: Option<u64>) -> Result<InitResult> {
     check_name(&params.name)?;
-    let overrides = overrides(&params, &ops.config.profiles)?;
+    let mut overrides = overrides(&params, &ops.config.profiles)?;
+    if let Some(permissions) = overrides.get("permissions").filter(|permissions| !permissions.is_null()) {
+        ops.config.grants.may(by, permissions).map_err(|why| {
+            Failure::new(ErrorKind::Denied, why).hint("`[permission_grants]` says which roles grant which profiles")
+        })?;
+    }
     if let Some(model) = params.model.as_deref().filter(|model| !model.is_empty()) {
         ops.models.admit(model)?;
     }
     let name = params.name;
-    let _one_at_a_time = ops.agents_lock.lock().await;
-    if ops.directory.by_name(&name).is_some() {
-        return Err(Failure::new(ErrorKind::AlreadyExists, format!("there is an agent {name} already"))
-            .hint(format!("`chorusctl agent show {name}`, or choose another name")));
+    is_free(ops, &name)?;
+    // Before the lock is taken: Discord may be slow, and nobody else is to wait for it.
+    let room = Room::make(ops, &name, params.system_prompt, guild, &ops.home.join(AGENTS).join(&name)).await?;
+    overrides.extend(room.keys());
+    match make(ops, &name, overrides, &room, by).await {
+        Ok(made) => Ok(InitResult { warnings: room.warnings, ..made }),
+        Err(failure) => {
+            room.undo(ops).await;
+            Err(failure)
+        }
     }
+}
+
+fn is_free(ops: &Ops, name: &str) -> Result<()> {
+    if ops.directory.by_name(name).is_none() {
+        return Ok(());
+    }
+    Err(Failure::new(ErrorKind::AlreadyExists, format!("there is an agent {name} already"))
+        .hint(format!("`chorusctl agent show {name}`, or choose another name")))
+}
+
+/// All but the channel, which is there.
+async fn make(ops: &Ops, name: &str, overrides: Map<String, Value>, room: &Room, by: &Requester) -> Result<InitResult> {
+    let _one_at_a_time = ops.agents_lock.lock().await;
+    is_free(ops, name)?;
     let dir = format!("{AGENTS}/{name}");
     let target = ops.home.join(&dir);
     let revived = target.symlink_metadata().is_ok();
     let made = if revived {
-        revive(ops, target.clone(), &name, overrides).await?
+        revive(ops, target.clone(), name, overrides).await?
     } else {
-        create(ops, target.clone(), &name, overrides).await?
+        create(ops, target.clone(), name, overrides).await?
     };
-    if let Err(failure) = enrol(ops, &dir, &made).await {
+    if let Err(failure) = enrol(ops, &dir, &made, room, by).await {
         let _ = blocking(move || {
             made.undo.carry_out();
             Ok(())
@@ -51,12 +88,13 @@ pub async fn init(ops: &Ops, params: InitParams) -> Result<InitResult> {
     }
     let new = ops.directory.put(entry(&ops.home, &dir, &made.config, made.stamp.clone()));
     tracing::info!(agent = %name, id = %made.config.id, revived, "agent made");
-    ops.registry.tell(EventType::AgentCreated, Some(name.clone()), json!({"id": made.config.id}));
+    ops.registry.tell(EventType::AgentCreated, Some(name.to_owned()), json!({"id": made.config.id}));
+    room.open(ops, &new);
     if revived {
         // Sessions that came with the directory are in the history from the first answer on.
         scan::if_possible(ops, &new.facts).await;
     }
-    Ok(InitResult { agent: view::changed(ops, &new).await, revived })
+    Ok(InitResult { agent: view::changed(ops, &new).await, revived, warnings: Vec::new() })
 }
 
 /// A directory that is in place, and how it was before.
@@ -205,7 +243,7 @@ pub fn put_config(dir: &Path, config: &AgentConfig) -> std::io::Result<String> {
     Ok(stamp(&std::fs::metadata(&path)?))
 }
 
-async fn enrol(ops: &Ops, dir: &str, made: &Made) -> Result<()> {
+async fn enrol(ops: &Ops, dir: &str, made: &Made, room: &Room, by: &Requester) -> Result<()> {
     // A copy of a directory brings the id of the agent it was copied from.
     if let Some(other) = ops.directory.by_id(made.config.id) {
         return Err(Failure::new(
@@ -216,5 +254,24 @@ async fn enrol(ops: &Ops, dir: &str, made: &Made) -> Result<()> {
     }
     let row = row(dir, &made.config, made.stamp.clone());
     debug_assert_eq!(row.status, AgentStatus::Active);
-    ops.store.catalog.put_agent(row).await
+    if *by != Requester::Owner {
+        ops.store.catalog.audit(audited(ops, &made.config, by)).await?;
+    }
+    room.enrol(ops, dir, &made.config, row).await
+}
+
+/// That somebody else than the owner made an agent, as the audit log has it.
+fn audited(ops: &Ops, config: &AgentConfig, by: &Requester) -> Audit {
+    Audit {
+        at: ops.clock.now(),
+        agent: config.id,
+        agent_name: config.name.clone(),
+        turn: None,
+        action: "agent.init".into(),
+        decision: "changed".into(),
+        rule: "agent init".into(),
+        user: by.to_string(),
+        old: None,
+        new: Some(config.permissions.to_string()),
+    }
 }

@@ -7,13 +7,14 @@ pub mod import;
 pub mod init;
 pub mod list;
 mod refresh;
+pub mod room;
 pub mod show;
 pub mod use_;
 mod workspace;
 
 use std::path::Path;
 
-use chorus_proto::AgentStatus;
+use chorus_proto::{AgentStatus, ErrorKind};
 pub use refresh::{refresh, refresh_all, refresh_alone};
 use serde_json::Value;
 
@@ -21,8 +22,11 @@ use crate::agent::Facts;
 use crate::agent::directory::Entry;
 use crate::agent::window::Budget;
 use crate::config::agent::AgentConfig;
+use crate::failure::{Failure, Result};
+use crate::ops::Ops;
 use crate::store::catalog::AgentRow;
 use crate::usage::Limits;
+use crate::who::Requester;
 
 /// Where active agents live, below the home.
 pub const AGENTS: &str = "agents";
@@ -71,6 +75,17 @@ pub fn row(dir: &str, config: &AgentConfig, stamp: String) -> AgentRow {
         stamp,
         sessions: 0,
     }
+}
+
+/// Whether `by` may give agents these permissions.
+///
+/// # Errors
+/// `denied`, with what they may grant.
+pub(in crate::ops) fn may_grant(ops: &Ops, by: &Requester, permissions: &Value) -> Result<()> {
+    ops.config.grants.may(by, permissions).map_err(|why| {
+        Failure::new(ErrorKind::Denied, why)
+            .hint("`[permission_grants]` of the configuration says which role grants what")
+    })
 }
 
 /// A JSON null for nothing, else a text.

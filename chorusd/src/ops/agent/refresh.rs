@@ -92,6 +92,7 @@ async fn reread(ops: &Ops, entry: Arc<Entry>, stamp: String) -> Result<Arc<Entry
             new.problem = problem.or(new.problem);
             tracing::info!(agent = %new.facts.name, "agent.json was read again");
             let new = ops.directory.put(new);
+            super::room::follow(ops, Some(&entry), &new);
             close_outdated(ops, &entry).await;
             Ok(new)
         }

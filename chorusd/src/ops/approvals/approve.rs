@@ -15,7 +15,7 @@ use crate::ops::agent::{refresh, refresh_alone};
 use crate::ops::permissions::usable;
 use crate::ops::{Ops, select};
 use crate::store::catalog::Audit;
-use crate::who::Requester;
+use crate::who::{Answerer, Requester};
 
 /// Lets what was asked be done, once; with `always` from now on.
 ///
@@ -23,16 +23,27 @@ use crate::who::Requester;
 /// `not_found`, `conflict`, `expired`; `denied` where the agent's profile denies it by now, or `always` cannot work: it stays open
 /// then. An answer that cannot be written down denies it.
 pub async fn approve(ops: &Ops, params: ApproveParams) -> Result<ApproveResult> {
-    let by = Requester::Owner;
+    approve_by(ops, params, &Requester::Owner.into()).await
+}
+
+/// As [`approve`], for somebody else than the owner: for ever only as an approver, because that changes the permissions.
+///
+/// # Errors
+/// As [`approve`]; `denied` also for one who may not answer it.
+pub async fn approve_by(ops: &Ops, params: ApproveParams, by: &Answerer) -> Result<ApproveResult> {
+    if params.always && !by.approver && by.who != Requester::Owner {
+        return Err(Failure::new(ErrorKind::Denied, "only an approver may allow it for ever")
+            .hint("allow it once; `approvers` of `[discord]` says which roles approve"));
+    }
     if let Some(agent) = ops.registry.world.approvals.asks(&params.id).and_then(|id| ops.directory.by_id(id)) {
         // An edit of its agent.json that nobody has looked at closes it.
         refresh(ops, agent).await?;
     }
     // Before the question is taken: a destroy that holds the lock waits for the turn, and with it for the question.
     let one_at_a_time = if params.always { Some(ops.agents_lock.lock().await) } else { None };
-    let claim = ops.registry.world.approvals.claim(&params.id, &by, params.hash.as_deref()).await?;
+    let claim = ops.registry.world.approvals.claim(&params.id, by, params.hash.as_deref()).await?;
     if params.always {
-        let done = always(ops, claim, &by).await;
+        let done = always(ops, claim, &by.who).await;
         drop(one_at_a_time);
         return done;
     }

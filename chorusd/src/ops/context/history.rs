@@ -8,6 +8,7 @@ use jiff::tz::TimeZone;
 use crate::failure::{Failure, Result};
 use crate::ops::{Ops, select, view};
 use crate::store::catalog::Listing;
+use crate::who::Requester;
 
 /// Sessions a page unless said otherwise.
 const PAGE: u64 = 10;
@@ -20,6 +21,14 @@ const MAX_PAGE: u64 = 1000;
 /// # Errors
 /// `invalid_params`, `agent_not_found`.
 pub async fn history(ops: &Ops, params: HistoryParams) -> Result<HistoryResult> {
+    history_for(ops, params, &Requester::Owner).await
+}
+
+/// As [`history`]; the numbers are those of `by`.
+///
+/// # Errors
+/// As [`history`].
+pub async fn history_for(ops: &Ops, params: HistoryParams, by: &Requester) -> Result<HistoryResult> {
     let agent = match params.all_agents {
         true => None,
         false => Some(select::agent(ops, params.agent.as_deref()).await?.facts.id),
@@ -36,7 +45,7 @@ pub async fn history(ops: &Ops, params: HistoryParams) -> Result<HistoryResult> 
     let offset = (page - 1).saturating_mul(limit);
     let listing = Listing { agent, since, tag: params.tag, offset, limit };
     let (rows, short, total) = ops.store.catalog.history(listing).await?;
-    ops.shown.remember(agent, offset.saturating_add(1), rows.iter().map(|row| row.header.id).collect());
+    ops.shown.remember(by, agent, offset.saturating_add(1), rows.iter().map(|row| row.header.id).collect());
     Ok(HistoryResult {
         sessions: view::listed(ops, rows, short).await?,
         total,

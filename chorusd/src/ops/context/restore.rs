@@ -8,6 +8,7 @@ use crate::agent::event::Reply;
 use crate::failure::Result;
 use crate::ops::workspace::Files;
 use crate::ops::{Ops, select, view};
+use crate::who::Requester;
 
 /// Puts a session's full messages back as the live context. Unsaved messages of the live context are saved first
 /// unless `discard` is said. With `files` the workspace has the session's files again, too.
@@ -16,9 +17,17 @@ use crate::ops::{Ops, select, view};
 /// `session_not_found`, `ambiguous`, `denied`, `corrupt_session`, `disk_full`, `storage_failed`; with `files` also `git_failed`, and
 /// `denied` where changes of the workspace would be lost: then nothing was done.
 pub async fn restore(ops: &Ops, params: RestoreParams) -> Result<RestoreResult> {
+    restore_for(ops, params, &Requester::Owner).await
+}
+
+/// As [`restore`], on behalf of `by`.
+///
+/// # Errors
+/// As [`restore`].
+pub async fn restore_for(ops: &Ops, params: RestoreParams, by: &Requester) -> Result<RestoreResult> {
     let agent = select::agent(ops, params.agent.as_deref()).await?;
     let _no_deletes = ops.sessions_lock.read().await;
-    let row = select::session(ops, &agent, params.agent.is_some() && !params.own, &params.session).await?;
+    let row = select::session_for(ops, by, &agent, params.agent.is_some() && !params.own, &params.session).await?;
     let mut taken = Taken::read(ops, &row, params.at).await?;
     let mut warnings = std::mem::take(&mut taken.warnings);
     let files = match params.files {

@@ -7,6 +7,7 @@ use super::wrong_reply;
 use crate::agent::event::{Reply, Resume, Verb};
 use crate::failure::Result;
 use crate::ops::{Ops, select, view};
+use crate::who::Requester;
 
 /// Begins a fresh context that goes on from a session, which it knows by its summary and its working set. Unsaved messages of the
 /// live context are saved first. What is amiss with the session is told, and what can be done is done.
@@ -14,9 +15,17 @@ use crate::ops::{Ops, select, view};
 /// # Errors
 /// `session_not_found`, `ambiguous`, `corrupt_session` where not even a summary is known; `busy`, `disk_full`, `storage_failed`.
 pub async fn resume(ops: &Ops, params: ResumeParams) -> Result<ResumeResult> {
+    resume_for(ops, params, &Requester::Owner).await
+}
+
+/// As [`resume`], on behalf of `by`.
+///
+/// # Errors
+/// As [`resume`].
+pub async fn resume_for(ops: &Ops, params: ResumeParams, by: &Requester) -> Result<ResumeResult> {
     let agent = select::agent(ops, params.agent.as_deref()).await?;
     // Another agent's is told of, not refused: no message of it comes over.
-    let row = select::session(ops, &agent, true, &params.session).await?;
+    let row = select::session_for(ops, by, &agent, true, &params.session).await?;
     // A turn that runs would refuse it, and the acknowledgement costs money.
     ops.registry.ask(agent.facts.id, Verb::IsFree).await?;
     let parent = Parent::read(ops, &agent.facts, &row).await?;

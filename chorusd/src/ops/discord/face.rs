@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
+use uuid::Uuid;
 
+use super::NewPost;
 use crate::agent::directory::Entry;
 use crate::failure::Result;
 
@@ -37,15 +39,41 @@ pub struct Made {
     pub guild: u64,
 }
 
+/// What comes of making a channel, where nothing went wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Making {
+    Made(Made),
+    /// Not connected, or it is open which server is meant: why, as a person reads it.
+    No(String),
+}
+
+/// A channel that an agent can have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    pub guild: u64,
+    /// The newest message in it, or its own id before the first.
+    pub newest: u64,
+}
+
 /// What verbs ask of Discord, where it is there.
 pub trait Face: Debug + Send + Sync {
-    /// Makes a channel for an agent that is about to be made, in `guild` or the only one there is. `None`: not connected, or it is
-    /// open which server is meant.
-    fn make_channel(&self, name: String, topic: String, guild: Option<u64>) -> BoxFuture<'_, Result<Option<Made>>>;
+    /// Makes a channel for an agent that is about to be made, in `guild` or the only one there is; `prompt` is its system prompt.
+    fn make_channel(&self, name: String, prompt: Option<String>, guild: Option<u64>) -> BoxFuture<'_, Result<Making>>;
     /// Deletes a channel that Chorus made; nothing where it is gone already.
     fn delete_channel(&self, channel: u64) -> BoxFuture<'_, Result<()>>;
-    /// An agent with a channel is there: routes lead to it from now on. `new`: it is welcomed.
-    fn enrolled(&self, agent: Arc<Entry>, new: bool) -> BoxFuture<'_, Result<()>>;
+    /// Looks whether an agent can have a channel. `None`: not connected, so that nobody can tell.
+    fn find_channel(&self, channel: u64) -> BoxFuture<'_, Result<Option<Found>>>;
+    /// What is posted first in the channel of a new agent.
+    ///
+    /// # Errors
+    /// None that is expected.
+    fn welcome(&self, agent: &Entry, channel: u64) -> Result<NewPost>;
+    /// Something waits in the outbox for a channel.
+    fn posted(&self, channel: u64);
+    /// An agent has another channel or none, or is there again: what is noted of it follows, in the background.
+    fn follow(&self, agent: Uuid);
+    /// Gives a channel the name that its agent has now, in the background, where Discord takes it.
+    fn rename_channel(&self, channel: u64, name: String);
 }
 
 /// How Discord stands, and what verbs ask of it.

@@ -1,7 +1,15 @@
 //! What Discord asks of the store, and verbs of Discord.
 
+pub mod channels;
+pub mod claims;
+pub mod commands;
 mod face;
 pub mod identifies;
+pub mod news;
+pub mod outbox;
 pub mod session;
 
-pub use face::{Discord, Face, Made, State};
+pub use claims::settle;
+pub use face::{Discord, Face, Found, Made, Making, State};
+
+pub use crate::store::catalog::discord::outbox::NewPost;

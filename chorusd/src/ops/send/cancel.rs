@@ -1,6 +1,7 @@
 //! `send.cancel`.
 
 use chorus_proto::methods::send::{CancelParams, CancelResult};
+use uuid::Uuid;
 
 use crate::agent::event::{Reply, Verb};
 use crate::failure::Result;
@@ -15,6 +16,17 @@ pub async fn cancel(ops: &Ops, params: CancelParams) -> Result<CancelResult> {
     let agent = select::agent(ops, params.agent.as_deref()).await?;
     match ops.registry.ask(agent.facts.id, Verb::Cancel(params.turn_id)).await?.reply {
         Reply::Cancelled(turn_id) => Ok(CancelResult { turn_id }),
+        _ => Err(wrong_reply()),
+    }
+}
+
+/// Takes a message back whose turn has not begun; false: it has, and goes on.
+///
+/// # Errors
+/// `busy`.
+pub async fn take_back(ops: &Ops, agent: Uuid, turn: Uuid) -> Result<bool> {
+    match ops.registry.ask(agent, Verb::TakeBack(turn)).await?.reply {
+        Reply::Cancelled(turn_id) => Ok(turn_id.is_some()),
         _ => Err(wrong_reply()),
     }
 }

@@ -3,4 +3,5 @@
 pub mod cancel;
 mod turn;
 
-pub use turn::{may_begin, send};
+pub use cancel::take_back;
+pub use turn::{Origin, longest, may_begin, send, send_for, unfit};

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use chorus_proto::methods::send::{SendParams, SendResult};
-use chorus_proto::{Attachment, NewMessage, Role, Source, SourceKind};
+use chorus_proto::{Attachment, Author, NewMessage, Role, Source, SourceKind};
 use uuid::Uuid;
 
 use crate::agent::Facts;
+use crate::agent::context::Room;
 use crate::agent::event::{Reply, Verb};
 use crate::agent::turn::Send;
 use crate::agent::voice::{Ear, Voice};
@@ -17,12 +18,36 @@ use crate::ops::context::wrong_reply;
 use crate::ops::{Ops, select};
 use crate::who::Requester;
 
-/// One turn. Whoever asked may go away; the turn goes on.
+/// Where a message comes from, and on whose behalf its turn is. A front door says it; no field of a request does.
+#[derive(Debug, Clone)]
+pub struct Origin {
+    /// `None`: the owner, who needs no name.
+    pub author: Option<Author>,
+    pub source: Source,
+    pub by: Requester,
+}
+
+impl Origin {
+    fn socket() -> Self {
+        let source = Source { kind: SourceKind::Cli, channel_id: None, message_id: None, format: None };
+        Self { author: None, source, by: Requester::Owner }
+    }
+}
+
+/// One turn that the owner asks for. Whoever asked may go away; the turn goes on.
+///
+/// # Errors
+/// As [`send_for`].
+pub async fn send(ops: &Ops, params: SendParams, ear: Option<Arc<dyn Ear>>) -> Result<SendResult> {
+    send_for(ops, params, Origin::socket(), ear).await
+}
+
+/// One turn.
 ///
 /// # Errors
 /// `invalid_params`, `agent_not_found`, `busy`, `model_unavailable`, `invalid_config`, `limit_reached`, `interrupted`, `disk_full`,
 /// `storage_failed`.
-pub async fn send(ops: &Ops, params: SendParams, ear: Option<Arc<dyn Ear>>) -> Result<SendResult> {
+pub async fn send_for(ops: &Ops, params: SendParams, origin: Origin, ear: Option<Arc<dyn Ear>>) -> Result<SendResult> {
     if params.text.trim().is_empty() && params.attachments.is_empty() {
         return Err(Failure::invalid("there is nothing to send").hint("give `text`"));
     }
@@ -37,17 +62,17 @@ pub async fn send(ops: &Ops, params: SendParams, ear: Option<Arc<dyn Ear>>) -> R
     if !known {
         may_begin(ops, &agent.facts, &params.attachments).await?;
     }
-    let source = Source { kind: SourceKind::Cli, channel_id: None, message_id: None, format: None };
     let message = NewMessage {
         attachments: params.attachments,
-        source: Some(source),
+        author: origin.author,
+        source: Some(origin.source),
         ..NewMessage::text(Role::User, params.text)
     };
     let message = message.complete(|| Uuid::now_v7().to_string(), ops.clock.now());
     let message = Stored::new(&message).map_err(|e| Failure::invalid(format!("the message cannot be kept: {e}")))?;
     check_length(&message, ops.config.max_frame)?;
     let voice = Voice::new(ear);
-    let send = Send { turn: Uuid::now_v7(), message, key: params.key, voice: voice.clone(), by: Requester::Owner };
+    let send = Send { turn: Uuid::now_v7(), message, key: params.key, voice: voice.clone(), by: origin.by };
     let asked = ops.registry.ask(agent.facts.id, Verb::Send(Box::new(send)));
     let mut asked = std::pin::pin!(asked);
     let answer = loop {
@@ -62,6 +87,19 @@ pub async fn send(ops: &Ops, params: SendParams, ear: Option<Arc<dyn Ear>>) -> R
         Reply::Sent(result) => Ok(*result),
         _ => Err(wrong_reply()),
     }
+}
+
+/// Why an agent's model would not be shown what somebody attaches; `None`: it would, or what the turn comes to says why not.
+#[must_use]
+pub fn unfit(ops: &Ops, agent: &Facts, attachment: &Attachment) -> Option<String> {
+    let target = ops.models.resolve(agent.model.as_deref()?).ok()?;
+    ops.models.unfit(&target, attachment)
+}
+
+/// Bytes that one message may have as JSON.
+#[must_use]
+pub fn longest(ops: &Ops) -> usize {
+    Room::of(ops.config.max_frame).message
 }
 
 /// Whether a turn can begin at all.

@@ -15,14 +15,27 @@ use crate::failure::{Failure, Result};
 use crate::ops::approvals::close_outdated;
 use crate::ops::{Ops, agent};
 use crate::store::catalog::Audit;
+use crate::who::Requester;
 
 /// Sets what agents have that say nothing themselves, from now on and after restarts. An empty value takes it back.
 ///
 /// # Errors
 /// `invalid_params`, `model_unavailable`, `storage_failed`.
 pub async fn set(ops: &Ops, params: SetParams) -> Result<SetResult> {
+    set_by(ops, params, &Requester::Owner).await
+}
+
+/// As [`set`], by `by`, who must be allowed to grant permissions that are set.
+///
+/// # Errors
+/// As [`set`]; `denied` for permissions that `by` may not grant.
+pub async fn set_by(ops: &Ops, params: SetParams, by: &Requester) -> Result<SetResult> {
     let (name, key) = settable(&params.key)?;
     let value = text(params.value)?;
+    if name == "permissions" {
+        let without = || ops.config.defaults.permissions.clone();
+        agent::may_grant(ops, by, &value.clone().unwrap_or_else(without).into())?;
+    }
     if let Some(value) = &value {
         let wrong = |e| Failure::invalid(format!("`{name}` {e}")).hint("an empty value takes the setting back");
         ops.config.with_setting(name, value).map_err(wrong)?;
@@ -33,7 +46,7 @@ pub async fn set(ops: &Ops, params: SetParams) -> Result<SetResult> {
     let _one_at_a_time = ops.agents_lock.lock().await;
     let old = ops.store.catalog.setting(name).await?;
     // A change that cannot be written down is not made, and one that cannot be made is not written down.
-    ops.store.catalog.change_setting(name, audit(ops, name, old.clone(), value.clone())).await?;
+    ops.store.catalog.change_setting(name, audit(ops, by, name, old.clone(), value.clone())).await?;
     ops.in_force.reload(&ops.store, &ops.config).await?;
     take_over(ops).await?;
     tracing::info!(setting = name, old, new = value, "setting changed");
@@ -56,7 +69,7 @@ fn text(value: Value) -> Result<Option<String>> {
     }
 }
 
-fn audit(ops: &Ops, name: &str, old: Option<String>, new: Option<String>) -> Audit {
+fn audit(ops: &Ops, by: &Requester, name: &str, old: Option<String>, new: Option<String>) -> Audit {
     Audit {
         at: ops.clock.now(),
         // Of no agent.
@@ -66,7 +79,7 @@ fn audit(ops: &Ops, name: &str, old: Option<String>, new: Option<String>) -> Aud
         action: format!("settings:{name}"),
         decision: "changed".into(),
         rule: "settings set".into(),
-        user: crate::who::Requester::Owner.to_string(),
+        user: by.to_string(),
         old,
         new,
     }

@@ -10,7 +10,7 @@ use chorus_proto::{Agent, ErrorKind, Session};
 use crate::agent::directory::Entry;
 use crate::config::agent::{AgentConfig, FILE};
 use crate::failure::{Failure, Result};
-use crate::ops::agent::{AGENTS, entry as agent_entry, row as agent_row};
+use crate::ops::agent::{AGENTS, entry as agent_entry, room, row as agent_row};
 use crate::ops::{Ops, blocking, memory as ops_memory, scan, view};
 use crate::store::catalog::{MemoryRow, Remembered};
 use crate::store::session_files::{self, path_of, stamp};
@@ -72,6 +72,7 @@ async fn agent(ops: &Ops, entry: &Trashed, note: &Note) -> Result<Agent> {
         return Err(failure);
     }
     let back = ops.directory.put(agent_entry(&ops.home, &dir, &config, stamp));
+    room::follow(ops, None, &back);
     // What was done to its sessions in the trash is known from the first answer on.
     scan::if_possible(ops, &back.facts).await;
     Ok(view::changed(ops, &back).await)

@@ -199,27 +199,29 @@ pub const MIGRATIONS: Migrations = &[
         state      TEXT NOT NULL CHECK (state IN ('queued', 'running', 'done', 'dropped')),
         -- what is asked, as JSON, until that is over
         asked      TEXT,
-        -- the message that shows the answer while it grows
-        live_id    INTEGER,
         claimed_at INTEGER NOT NULL
     );
-    CREATE INDEX claims_open ON claims (message_id) WHERE state IN ('queued', 'running');
+    CREATE INDEX claims_open ON claims (agent_id, message_id) WHERE state IN ('queued', 'running');
     -- what is to be posted, in this order; a sent one stays only while it may have to be changed
     CREATE TABLE discord_outbox (
         id         INTEGER PRIMARY KEY AUTOINCREMENT,
         channel_id INTEGER NOT NULL,
         -- what a later change finds it by
-        about      TEXT,
+        about      TEXT UNIQUE,
         -- JSON
         body       TEXT NOT NULL,
         nonce      TEXT NOT NULL UNIQUE,
-        created_at INTEGER NOT NULL,
+        -- the row whose message is to look like this; NULL: it is to be a message of its own
+        changes    INTEGER,
         -- when it was first on its way: it may have arrived
         tried_at   INTEGER,
+        -- a message of the channel that is older than whatever became of it
+        after_id   INTEGER,
         -- the message that it became
         sent_id    INTEGER
     );
-    CREATE INDEX discord_outbox_about ON discord_outbox (about) WHERE about IS NOT NULL;
+    CREATE INDEX discord_outbox_waiting ON discord_outbox (channel_id, id) WHERE sent_id IS NULL;
+    CREATE INDEX discord_outbox_changes ON discord_outbox (changes) WHERE changes IS NOT NULL;
     -- new connections to the gateway, which are counted by the day
     CREATE TABLE discord_identifies (at INTEGER NOT NULL);
 ",

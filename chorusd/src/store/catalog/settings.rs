@@ -46,7 +46,7 @@ impl Catalog {
     }
 }
 
-fn put(conn: &Connection, key: &str, value: Option<&str>) -> Result<()> {
+pub(super) fn put(conn: &Connection, key: &str, value: Option<&str>) -> Result<()> {
     match value {
         Some(value) => conn
             .prepare_cached(

@@ -30,6 +30,7 @@ pub fn read(body: &[u8]) -> Result<Page, String> {
         display_name: model.display_name,
         context_length: model.max_input_tokens.filter(|tokens| *tokens > 0),
         price: None,
+        images: None,
     });
     // The id goes into an address.
     let plain = |id: &String| id.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));

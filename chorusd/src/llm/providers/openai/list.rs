@@ -36,6 +36,12 @@ struct Model {
     /// OpenRouter: US dollars a token, as texts.
     #[serde(default)]
     pricing: Option<Value>,
+    /// OpenRouter: `input_modalities`, a list of what it takes.
+    #[serde(default)]
+    architecture: Option<Value>,
+    /// Mistral: `vision`, true or false.
+    #[serde(default)]
+    capabilities: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -62,10 +68,17 @@ pub fn read(body: &[u8]) -> Result<Page, String> {
             display_name: model.name.filter(|name| *name != model.id),
             context_length: context_length.filter(|tokens| *tokens > 0),
             price: model.pricing.as_ref().and_then(price),
+            images: images(model.architecture.as_ref(), model.capabilities.as_ref()),
             id: model.id,
         }
     });
     Ok(Page { models: models.collect(), next: None })
+}
+
+fn images(architecture: Option<&Value>, capabilities: Option<&Value>) -> Option<bool> {
+    let listed = architecture.and_then(|about| about.get("input_modalities")?.as_array());
+    let listed = listed.map(|takes| takes.iter().any(|one| one == "image"));
+    listed.or_else(|| capabilities?.get("vision")?.as_bool())
 }
 
 fn price(pricing: &Value) -> Option<Price> {
@@ -90,10 +103,10 @@ mod tests {
     #[test]
     fn every_server_tells_it_in_its_own_way() {
         let body = br#"{"object":"list","data":[
-            {"id":"meta/llama","name":"Llama","context_length":131072,
+            {"id":"meta/llama","name":"Llama","context_length":131072,"architecture":{"input_modalities":["text","image"]},
              "pricing":{"prompt":"0.000003","completion":"0.000015","request":"0","input_cache_read":"0.0000003"}},
-            {"id":"v","object":"model","max_model_len":4096},
-            {"id":"g","meta":{"n_ctx_train":32768,"vocab_type":1}},
+            {"id":"v","object":"model","max_model_len":4096,"capabilities":{"vision":false}},
+            {"id":"g","capabilities":["completion"],"meta":{"n_ctx_train":32768,"vocab_type":1}},
             {"id":"auto","pricing":{"prompt":"-1","completion":"-1"}},
             {"id":"gpt","object":"model","created":1,"owned_by":"x"}]}"#;
         let models = read(body).unwrap().models;
@@ -101,6 +114,8 @@ mod tests {
         assert_eq!((price.input, price.output, price.cache_read, price.cache_write), (3.0, 15.0, Some(0.3), None));
         let windows: Vec<_> = models.iter().map(|model| model.context_length).collect();
         assert_eq!(windows, [Some(131_072), Some(4096), Some(32_768), None, None]);
+        let images: Vec<_> = models.iter().map(|model| model.images).collect();
+        assert_eq!(images, [Some(true), Some(false), None, None, None]);
         assert_eq!((models[3].price, models[0].display_name.as_deref()), (None, Some("Llama")));
         assert_eq!(read(br#"{"object":"list","data":null}"#), Ok(Page::default()));
         assert!(read(b"{}").is_ok() && read(b"[]").is_err() && read(b"<html>").is_err());

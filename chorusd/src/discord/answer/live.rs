@@ -1,0 +1,114 @@
+//! The message that shows an answer while it grows.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serenity::all::{ChannelId, MessageId};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::ear::Ear;
+use super::heard::Heard;
+use crate::discord::bridge::Bridge;
+use crate::discord::posts::{Body, Button, Post, Style};
+use crate::discord::rest::RestError;
+
+/// How long a turn goes on before there is such a message: a short answer needs none.
+const PATIENCE: Duration = Duration::from_millis(800);
+/// Between two looks of it.
+const EVERY: Duration = Duration::from_millis(1200);
+/// However often it fails.
+const SLOWEST: Duration = Duration::from_secs(60);
+
+/// Where it is shown.
+#[derive(Debug, Clone)]
+pub struct Place {
+    pub channel: ChannelId,
+    /// The message that is answered.
+    pub message: MessageId,
+    /// What the post is about.
+    pub about: String,
+}
+
+/// Shows what `ear` hears until `end`, after which it changes nothing.
+pub async fn show(bridge: Arc<Bridge>, place: Place, ear: Arc<Ear>, end: CancellationToken) {
+    tokio::select! {
+        () = end.cancelled() => return,
+        () = ear.news() => {}
+    }
+    tokio::select! {
+        () = end.cancelled() => return,
+        () = tokio::time::sleep(PATIENCE) => {}
+    }
+    let body = body(&bridge, ear.so_far());
+    let post = Post {
+        channel: place.channel,
+        about: Some(place.about.clone()),
+        body: body.clone(),
+        reply_to: Some(place.message),
+    };
+    let posted = match bridge.posts.put_watched(post).await {
+        Ok(posted) => posted,
+        Err(failure) => {
+            tracing::warn!(%failure, "an answer is not shown while it grows");
+            return;
+        }
+    };
+    tokio::select! {
+        () = end.cancelled() => {}
+        message = posted => {
+            if let Ok(message) = message {
+                go_on(&bridge, (place.channel, message), &ear, (body, end)).await;
+            }
+        }
+    }
+}
+
+/// Changes the message as more is heard.
+async fn go_on(
+    bridge: &Bridge,
+    (channel, message): (ChannelId, MessageId),
+    ear: &Ear,
+    (mut shown, end): (Body, CancellationToken),
+) {
+    let mut pause = EVERY;
+    let mut next = Instant::now() + EVERY;
+    loop {
+        tokio::select! {
+            () = end.cancelled() => return,
+            () = sleep_until(next) => {}
+        }
+        let body = body(bridge, ear.so_far());
+        if body == shown {
+            tokio::select! {
+                () = end.cancelled() => return,
+                () = ear.news() => continue,
+            }
+        }
+        let components = body.components();
+        // Waited for even where it ends meanwhile: what comes last must come last.
+        match bridge.rest.edit_message(channel, message, body.looks(&components)).await {
+            Ok(()) => (shown, pause) = (body, EVERY),
+            Err(RestError::Limited { after, .. }) => pause = after.max(pause.saturating_mul(2)).max(EVERY),
+            Err(error) if error.may_pass() => pause = (pause * 2).min(SLOWEST),
+            Err(error) => {
+                tracing::info!(%channel, %error, "an answer is not shown while it grows");
+                return;
+            }
+        }
+        next = Instant::now().checked_add(pause).unwrap_or_else(|| Instant::now() + SLOWEST);
+    }
+}
+
+fn body(bridge: &Bridge, mut heard: Heard) -> Body {
+    // An agent may be told to keep secrets; a channel is told none.
+    let redactor = bridge.ops.models.redactor();
+    heard.text = redactor.cut_text(heard.text);
+    let stop = heard.turn.map(|turn| Button {
+        custom_id: format!("stop:{turn}"),
+        label: "Stop".into(),
+        style: Style::Secondary,
+        disabled: false,
+    });
+    Body { content: redactor.text(&heard.shown()).into_owned(), buttons: stop.into_iter().collect(), file: None }
+}

@@ -1,0 +1,98 @@
+//! The answer to a command, as Discord takes it.
+
+use serde_json::{Value, json};
+
+use super::words::cut;
+
+/// Characters of a message.
+const MOST: usize = 2000;
+
+/// How much of a longer one stands above its file.
+const BEGINNING: usize = 1500;
+
+/// A message.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reply {
+    pub text: String,
+    /// In one row.
+    pub buttons: Vec<Button>,
+    /// Said to everybody in the channel, too.
+    pub aloud: Option<String>,
+}
+
+/// What can be pressed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Button {
+    pub id: String,
+    pub label: &'static str,
+    pub style: Style,
+    pub disabled: bool,
+}
+
+/// How a button looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    Plain = 2,
+    Danger = 4,
+}
+
+impl Reply {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// The body, and the file where it is too long for a message.
+    pub fn body(&self) -> (Value, Option<(String, Vec<u8>)>) {
+        let long = self.text.chars().count() > MOST;
+        let content = if long {
+            format!("{}\n\nThe whole of it is in the file.", beginning(&self.text))
+        } else {
+            self.text.clone()
+        };
+        let buttons: Vec<Value> = self.buttons.iter().map(Button::body).collect();
+        let rows = if buttons.is_empty() { json!([]) } else { json!([{"type": 1, "components": buttons}]) };
+        let body = json!({"content": content, "components": rows, "allowed_mentions": {"parse": []}});
+        (body, long.then(|| ("answer.md".to_owned(), self.text.clone().into_bytes())))
+    }
+}
+
+impl Button {
+    fn body(&self) -> Value {
+        let style = self.style as u8;
+        json!({"type": 2, "style": style, "label": self.label, "custom_id": self.id, "disabled": self.disabled})
+    }
+}
+
+/// Whole lines from its beginning; a block of code that is cut is closed.
+fn beginning(text: &str) -> String {
+    let start = cut(text, BEGINNING);
+    let whole = start.rfind('\n').map_or(&*start, |end| &start[..end]);
+    let open = whole.lines().filter(|line| line.starts_with("```")).count() % 2 == 1;
+    if open { format!("{whole}\n```") } else { whole.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_is_a_message_and_what_does_not_is_a_file_below_its_beginning() {
+        let (body, file) = Reply::new("ä".repeat(2000)).body();
+        assert_eq!(body["content"].as_str().map(|text| text.chars().count()), Some(2000));
+        assert_eq!((file, &body["components"], &body["allowed_mentions"]["parse"]), (None, &json!([]), &json!([])));
+        let text = format!("head\n```\n{}```", "a line of it\n".repeat(400));
+        let (body, file) = Reply::new(text.clone()).body();
+        let content = body["content"].as_str().unwrap();
+        assert!(content.chars().count() <= 2000 && content.starts_with("head\n```\na line"));
+        assert_eq!(content.matches("```").count(), 2);
+        assert_eq!(file, Some(("answer.md".to_owned(), text.into_bytes())));
+    }
+
+    #[test]
+    fn buttons_stand_in_one_row() {
+        let button = Button { id: "history:x:2".into(), label: "▶", style: Style::Plain, disabled: true };
+        let (body, _) = Reply { buttons: vec![button.clone(), button], ..Reply::new("x") }.body();
+        let row = body["components"][0]["components"].as_array().unwrap();
+        assert_eq!((row.len(), &row[0]["style"], &row[0]["disabled"]), (2, &json!(2), &json!(true)));
+    }
+}

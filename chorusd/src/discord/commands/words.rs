@@ -1,0 +1,101 @@
+//! What people read.
+
+use chorus_proto::Session;
+use chorus_proto::visible::visible;
+use jiff::Timestamp;
+
+use crate::failure::Failure;
+
+/// A failure: what happened, then what to do.
+pub fn sorry(failure: &Failure) -> String {
+    let mut chars = failure.message.chars();
+    let what: String = chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect();
+    let what = cut(what.trim_end_matches('.'), 1200);
+    match &failure.hint {
+        Some(hint) => format!("{what}.\nHint: {}", cut(hint, 600)),
+        None => format!("{what}."),
+    }
+}
+
+/// At most so many characters, with a sign where something is missing.
+pub fn cut(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// Text of others as part of a line: one line, nothing unseen, and nothing that Discord would take for more than text.
+pub fn plain(text: &str, most: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut shown = String::with_capacity(line.len() + 8);
+    for c in cut(&visible(&line), most).chars() {
+        if matches!(c, '\\' | '*' | '_' | '~' | '`' | '|' | '<' | '>' | '[' | ']' | '(' | ')' | '#' | '@' | ':') {
+            shown.push('\\');
+        }
+        shown.push(c);
+    }
+    shown
+}
+
+/// Text of others as code within a line.
+pub fn code(text: &str, most: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("`{}`", cut(&visible(&line), most).replace('`', "ˋ"))
+}
+
+/// Text of others as a block of code, whole.
+pub fn block(text: &str) -> String {
+    // A zero-width joiner would be invisible; a look-alike is seen for what it is.
+    format!("```\n{}\n```", visible(text).replace("␤\n", "\n").replace("```", "ˋˋˋ"))
+}
+
+/// A time, as everybody's own Discord shows it: how long ago.
+pub fn ago(at: Timestamp) -> String {
+    format!("<t:{}:R>", at.as_second())
+}
+
+/// `1 message`, `2 messages`.
+pub fn count(number: u64, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+/// What a session is about, in a line.
+pub fn title(session: &Session, most: usize) -> String {
+    let header = &session.header;
+    let said =
+        |text: &Option<String>| text.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+    let about =
+        said(&header.description).or_else(|| said(&header.summary)).unwrap_or_else(|| header.session_id.clone());
+    cut(&about.split_whitespace().collect::<Vec<_>>().join(" "), most)
+}
+
+/// Warnings, each on a line of its own.
+pub fn warnings(warnings: &[String]) -> String {
+    warnings.iter().map(|warning| format!("\nNote: {}", cut(warning, 400))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use chorus_proto::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn text_of_others_stays_text() {
+        assert_eq!(
+            plain("**a**\n@everyone <@1> [x](http://y)", 80),
+            r"\*\*a\*\* \@everyone \<\@1\> \[x\]\(http\://y\)"
+        );
+        assert_eq!(plain("abcdef", 4), "abc…");
+        assert_eq!(code("a`b\u{202e}\nc", 40), "`aˋb<U+202E> c`");
+        assert_eq!(block("a\n```\nb"), "```\na\nˋˋˋ\nb\n```");
+    }
+
+    #[test]
+    fn a_failure_says_what_happened_and_what_to_do() {
+        let failure = Failure::new(ErrorKind::Denied, "that is not yours").hint("ask somebody");
+        assert_eq!(sorry(&failure), "That is not yours.\nHint: ask somebody");
+        assert_eq!(sorry(&Failure::invalid("no.")), "No.");
+    }
+}

@@ -1,0 +1,43 @@
+//! What is said in a channel about messages that are not answered.
+
+use serenity::model::id::{ChannelId, MessageId};
+
+use crate::discord::posts::{Body, Post};
+use crate::ops::discord::NewPost;
+use crate::ops::discord::claims::MOST_WAITING;
+
+/// Too many wait.
+pub fn full(channel: ChannelId, message: MessageId) -> Option<NewPost> {
+    let content = format!(
+        "{MOST_WAITING} messages wait for this agent already, so this one was not taken. Send it again when some are answered."
+    );
+    let body = Body::text(content);
+    row(Post { channel, about: None, body, reply_to: Some(message) })
+}
+
+/// What came while nobody listened was too much.
+pub fn skipped(channel: ChannelId, messages: usize, more: bool) -> Vec<NewPost> {
+    let many = match (messages, more) {
+        (0, _) => "Older messages were".to_owned(),
+        (1, false) => "1 older message was".to_owned(),
+        (messages, false) => format!("{messages} older messages were"),
+        (messages, true) => format!("More than {messages} older messages were"),
+    };
+    let content = format!(
+        "{many} written here while Chorus was away and will not be answered: it takes up the newest {MOST_WAITING}."
+    );
+    row(Post { channel, about: None, body: Body::text(content), reply_to: None }).into_iter().collect()
+}
+
+/// Discord does not say what people write. Said once in a channel.
+pub fn unread(channel: ChannelId) -> Vec<NewPost> {
+    let content = "Chorus cannot read what you write here. Whoever runs it has to turn on the Message Content intent: Discord's \
+                   developer portal, the application, Bot, Message Content Intent; then restart the daemon.";
+    let about = Some(format!("unread:{channel}"));
+    row(Post { channel, about, body: Body::text(content), reply_to: None }).into_iter().collect()
+}
+
+/// A line that cannot be kept is not said.
+fn row(post: Post) -> Option<NewPost> {
+    post.row().inspect_err(|failure| tracing::warn!(%failure, "a line is not said")).ok()
+}

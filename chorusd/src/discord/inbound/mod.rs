@@ -1,0 +1,156 @@
+//! Messages in: what people write in the channels of agents. Each is taken up once, on the disk, before anybody works on it; then they are
+//! carried out one after the other for each agent.
+
+mod backfill;
+mod channel;
+mod desk;
+mod ear;
+mod fetch;
+mod files;
+mod heard;
+mod lines;
+mod text;
+mod turn;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub use heard::Asked;
+use serenity::model::channel::Message;
+use serenity::model::event::MessageUpdateEvent;
+use serenity::model::id::{ChannelId, GuildId, MessageId};
+use tokio::sync::Semaphore;
+use uuid::Uuid;
+
+use self::channel::{Line, Note};
+use self::desk::Desks;
+use self::fetch::Fetch;
+use super::bridge::Bridge;
+use crate::config::discord::Discord as Config;
+use crate::ops::discord::claims::{self, OpenClaim};
+
+/// Channels that are read at once.
+const READING: usize = 4;
+
+/// A message that was taken up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    pub message: MessageId,
+    pub channel: ChannelId,
+    pub agent: Uuid,
+    pub asked: Asked,
+    /// The daemon before took it up.
+    pub again: bool,
+}
+
+impl Claim {
+    /// The key of its turn: however often it is asked, it is done once.
+    #[must_use]
+    pub fn key(&self) -> String {
+        format!("discord:{}", self.message)
+    }
+}
+
+/// What is heard in channels, and waits to be answered.
+#[derive(Debug)]
+pub struct Inbound {
+    lines: Mutex<HashMap<ChannelId, Line>>,
+    desks: Desks,
+    fetch: Fetch,
+    reading: Semaphore,
+    /// Channels that were told that nothing can be read in them.
+    unread: Mutex<HashSet<ChannelId>>,
+}
+
+impl Inbound {
+    /// Blocks: the machine's certificates are read.
+    ///
+    /// # Errors
+    /// What the TLS library says.
+    pub fn new(config: &Config) -> Result<Self, String> {
+        Ok(Self {
+            lines: Mutex::default(),
+            desks: Desks::default(),
+            fetch: Fetch::new(config)?,
+            reading: Semaphore::new(READING),
+            unread: Mutex::default(),
+        })
+    }
+
+    /// Whether a channel is still to be told that nothing can be read in it.
+    fn tell_unread(&self, channel: ChannelId) -> bool {
+        self.unread.lock().unwrap_or_else(PoisonError::into_inner).insert(channel)
+    }
+}
+
+/// Takes up what the daemon before did not come to answer.
+pub async fn begin(bridge: &Arc<Bridge>) {
+    let open = match claims::open(&bridge.ops).await {
+        Ok(open) => open,
+        Err(failure) => {
+            tracing::error!(%failure, "messages that wait cannot be read");
+            return;
+        }
+    };
+    for row in open {
+        let message = row.message;
+        match claim(row) {
+            Some(claim) => bridge.inbound.desks.put(bridge, claim),
+            None => tracing::error!(message, "a message that waits cannot be read"),
+        }
+    }
+}
+
+fn claim(row: OpenClaim) -> Option<Claim> {
+    let id = |id: u64| (id != 0).then(|| MessageId::new(id));
+    Some(Claim {
+        message: id(row.message)?,
+        channel: ChannelId::new(row.channel.max(1)),
+        agent: row.agent,
+        asked: serde_json::from_str(&row.asked).ok()?,
+        again: true,
+    })
+}
+
+/// Somebody wrote something.
+pub fn message(bridge: &Arc<Bridge>, message: Message) {
+    let (channel, guild) = (message.channel_id, message.guild_id);
+    pass(bridge, channel, guild, || Note::Message(Box::new(message)));
+}
+
+/// Somebody changed a message.
+pub fn edited(bridge: &Arc<Bridge>, event: MessageUpdateEvent) {
+    let (channel, guild) = (event.channel_id, event.guild_id);
+    pass(bridge, channel, guild, || Note::Edited(Box::new(event)));
+}
+
+/// Messages were deleted.
+pub fn deleted(bridge: &Arc<Bridge>, channel: ChannelId, guild: Option<GuildId>, messages: Vec<MessageId>) {
+    pass(bridge, channel, guild, || Note::Deleted(messages));
+}
+
+/// There is a new connection: every channel is read before anything that is told from now on is taken up.
+pub fn connected(bridge: &Arc<Bridge>) {
+    for agent in bridge.ops.directory.all() {
+        if let Some((channel, guild)) = bridge.rooms.channel_of(agent.facts.id) {
+            pass(bridge, channel, guild, || Note::Connected);
+        }
+    }
+}
+
+/// Waits for nothing: the task of the channel does the rest.
+fn pass(bridge: &Arc<Bridge>, channel: ChannelId, guild: Option<GuildId>, note: impl FnOnce() -> Note) {
+    if bridge.rooms.agent_of(channel).is_none() || guild.is_some_and(|guild| !bridge.rooms.serves(guild)) {
+        return;
+    }
+    let mut lines = bridge.inbound.lines.lock().unwrap_or_else(PoisonError::into_inner);
+    lines.entry(channel).or_insert_with(|| Line::open(bridge, channel)).pass(note());
+}
+
+/// Keeps what a message says now.
+async fn reword(bridge: &Bridge, message: MessageId, asked: &Asked) {
+    let Ok(asked) = serde_json::to_string(asked) else { return };
+    if let Err(failure) = claims::reword(&bridge.ops, message.get(), asked).await {
+        tracing::warn!(%message, %failure, "a change of a message is not kept");
+    }
+}

@@ -1,0 +1,99 @@
+//! What somebody wrote, as a model can read it. Pure.
+
+use std::collections::HashMap;
+
+/// Digits that the shortest id of Discord has.
+const ID: usize = 15;
+
+/// Names of what a text may mention, by id.
+#[derive(Debug, Clone, Default)]
+pub struct Names {
+    pub people: HashMap<u64, String>,
+    pub roles: HashMap<u64, String>,
+    pub channels: HashMap<u64, String>,
+}
+
+/// Makes mentions and emojis of a server readable where their names are known; all else stays as it is.
+#[must_use]
+pub fn readable(content: &str, names: &Names) -> String {
+    let (mut text, mut rest) = (String::with_capacity(content.len()), content);
+    while let Some(at) = rest.find('<') {
+        text.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let said = rest.find('>').and_then(|end| Some((end + 1, said(&rest[1..end], names)?)));
+        let (taken, said) = said.unwrap_or_else(|| (1, "<".to_owned()));
+        text.push_str(&said);
+        rest = &rest[taken..];
+    }
+    text.push_str(rest);
+    text
+}
+
+/// What stands between the brackets, in words.
+fn said(inside: &str, names: &Names) -> Option<String> {
+    let id = |text: &str| {
+        let digits = text.len() <= 20 && !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        digits.then(|| text.parse::<u64>().ok()).flatten()
+    };
+    if let Some(role) = inside.strip_prefix("@&") {
+        return names.roles.get(&id(role)?).map(|name| format!("@{name}"));
+    }
+    if let Some(person) = inside.strip_prefix("@!").or_else(|| inside.strip_prefix('@')) {
+        return names.people.get(&id(person)?).map(|name| format!("@{name}"));
+    }
+    if let Some(channel) = inside.strip_prefix('#') {
+        return names.channels.get(&id(channel)?).map(|name| format!("#{name}"));
+    }
+    let emoji = inside.strip_prefix("a:").or_else(|| inside.strip_prefix(':'))?;
+    let (name, number) = emoji.split_once(':')?;
+    let plain = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    (plain && number.len() >= ID && id(number).is_some()).then(|| format!(":{name}:"))
+}
+
+/// A name on one line.
+#[must_use]
+pub fn one_line(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// A size in words.
+#[must_use]
+pub fn size(bytes: u64) -> String {
+    // Far below what a float counts exactly.
+    match bytes {
+        0..1024 => format!("{bytes} bytes"),
+        1024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1024.0),
+        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mentions_have_names_where_they_are_known_and_nothing_else_changes() {
+        let names = Names {
+            people: [(80_351_110_224_678_912, "Mara".into())].into(),
+            roles: [(7, "crew".into())].into(),
+            channels: [(8, "general".into())].into(),
+        };
+        for (content, due) in [
+            ("<@80351110224678912> and <@!80351110224678912>!", "@Mara and @Mara!"),
+            ("<@1> <@&7> <@&8> <#8> <#7>", "<@1> @crew <@&8> #general <#7>"),
+            ("<:wave:123456789012345678> <a:Wave_2:123456789012345678>", ":wave: :Wave_2:"),
+            ("Vec<:x:1> a<b <@> <@x> < <<@&7>> <t:1:R>", "Vec<:x:1> a<b <@> <@x> < <@crew> <t:1:R>"),
+            ("<@99999999999999999999999>", "<@99999999999999999999999>"),
+            ("🎉<", "🎉<"),
+            ("", ""),
+        ] {
+            assert_eq!(readable(content, &names), due);
+        }
+    }
+
+    #[test]
+    fn sizes_are_short() {
+        let sizes = [0, 1023, 1024, 1500, 1 << 20, 5 << 20].map(size);
+        assert_eq!(sizes, ["0 bytes", "1023 bytes", "1.0 KiB", "1.5 KiB", "1.0 MiB", "5.0 MiB"]);
+    }
+}

@@ -1,0 +1,135 @@
+//! The sender of one channel: one post at a time, each until it is there or never will be.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serenity::all::ChannelId;
+
+use super::Posts;
+use super::post::Kept;
+use super::send::{Outcome, Unsure, send};
+use crate::discord::rest::RestError;
+use crate::failure::Result;
+use crate::ops::discord::outbox::{self, Due};
+
+/// Before what came to nothing is tried again; twice as long each time.
+const FIRST: Duration = Duration::from_millis(500);
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// Sends what is to be posted in `channel` until nothing is left, or the daemon stops and it would have to wait.
+pub async fn run(posts: Posts, channel: ChannelId) {
+    let mut pause = FIRST;
+    // Since when the post that is next may be there without our knowing.
+    let mut unsure = None;
+    loop {
+        let wait = match one(&posts, channel, &mut unsure).await {
+            Ok(Step::Done) => {
+                (pause, unsure) = (FIRST, None);
+                continue;
+            }
+            Ok(Step::Nothing) if posts.more(channel) => continue,
+            Ok(Step::Nothing) => return,
+            Ok(Step::Over) => None,
+            Ok(Step::Wait(wait)) => Some(wait),
+            Err(failure) => {
+                tracing::warn!(%channel, %failure, "the outbox cannot be used");
+                // What was sent may not be noted as such.
+                unsure = None;
+                Some(None)
+            }
+        };
+        let Some(wait) = wait else { break };
+        let wait = wait.unwrap_or_else(|| {
+            let wait = pause;
+            pause = (pause * 2).min(LONGEST);
+            wait
+        });
+        tokio::select! {
+            () = posts.0.stop.cancelled() => break,
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
+    posts.0.sending.lock().unwrap_or_else(std::sync::PoisonError::into_inner).remove(&channel.get());
+}
+
+/// What came of one try.
+enum Step {
+    /// It is there, or never will be.
+    Done,
+    Nothing,
+    /// It is tried again then; `None`: as often as others.
+    Wait(Option<Duration>),
+    /// Nothing can be posted before the daemon is started anew.
+    Over,
+}
+
+async fn one(posts: &Posts, channel: ChannelId, unsure: &mut Option<Unsure>) -> Result<Step> {
+    let inner = &posts.0;
+    let now = inner.ops.clock.now();
+    let Some(due) = outbox::take(&inner.ops, channel.get(), now).await? else { return Ok(Step::Nothing) };
+    let Ok(kept) = serde_json::from_str::<Kept>(&due.body) else {
+        tracing::error!(%channel, post = due.id, "a post cannot be read, and is dropped");
+        return dropped(posts, &due).await;
+    };
+    // One that was on its way before the daemon was started may have arrived.
+    let known = *unsure.get_or_insert_with(|| due.tried_at.map_or(Unsure::No, Unsure::Since));
+    match send(posts, channel, &due, &kept, known).await {
+        Outcome::There(message) => {
+            outbox::posted(&inner.ops, due.id, message.get()).await?;
+            posts.tell(&due.nonce, Some(message));
+            Ok(Step::Done)
+        }
+        Outcome::Moot => dropped(posts, &due).await,
+        Outcome::Later { error, arrived } => {
+            *unsure = Some(if arrived { known.or(now) } else { known });
+            if *unsure == Some(Unsure::No) {
+                outbox::untake(&inner.ops, due.id).await?;
+            }
+            tracing::warn!(%channel, %error, "a post has to wait");
+            Ok(Step::Wait(after(&error)))
+        }
+        Outcome::NotThere => {
+            *unsure = Some(Unsure::No);
+            Ok(Step::Wait(Some(Duration::ZERO)))
+        }
+        Outcome::Closed(error) => {
+            tracing::warn!(%channel, %error, "nothing can be posted before the daemon is started anew");
+            Ok(Step::Over)
+        }
+        Outcome::Never(error) => {
+            tracing::warn!(%channel, %error, "a post is given up");
+            posts.lose_if_lost(channel, &error);
+            dropped(posts, &due).await
+        }
+        Outcome::NoChannel(error) => {
+            let waited = outbox::give_up_channel(&inner.ops, channel.get()).await?;
+            tracing::warn!(%channel, waited, "a channel is gone, and what was to be posted in it dropped");
+            posts.tell(&due.nonce, None);
+            posts.lose_if_lost(channel, &error);
+            Ok(Step::Done)
+        }
+    }
+}
+
+async fn dropped(posts: &Posts, due: &Due) -> Result<Step> {
+    outbox::give_up(&posts.0.ops, due.id).await?;
+    posts.tell(&due.nonce, None);
+    Ok(Step::Done)
+}
+
+/// When Discord said that it may be tried again.
+fn after(error: &RestError) -> Option<Duration> {
+    match error {
+        RestError::Limited { after, .. } => Some((*after).max(FIRST)),
+        _ => None,
+    }
+}
+
+impl Unsure {
+    fn or(self, now: Timestamp) -> Self {
+        match self {
+            Self::No => Self::Since(now),
+            since => since,
+        }
+    }
+}

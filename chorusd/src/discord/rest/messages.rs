@@ -1,0 +1,158 @@
+//! Messages of channels.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use serenity::all::{ChannelId, MessageId, UserId};
+use serenity::builder::CreateAttachment;
+use serenity::http::{LightMethod, Multipart, MultipartUpload, Request, Route};
+
+use super::{Rest, RestError, json as request};
+
+/// What a message looks like.
+#[derive(Debug, Clone, Copy)]
+pub struct Looks<'l> {
+    pub content: &'l str,
+    /// As Discord has them: rows of buttons.
+    pub components: &'l [Value],
+    /// Its name and its bytes.
+    pub file: Option<(&'l str, &'l [u8])>,
+}
+
+/// A message of a channel, as far as it matters here.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Found {
+    pub id: MessageId,
+    pub content: String,
+    pub author: Author,
+    #[serde(default)]
+    pub attachments: Vec<File>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Author {
+    pub id: UserId,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct File {
+    pub filename: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Id {
+    id: MessageId,
+}
+
+/// Most messages that one answer lists.
+pub const PAGE: usize = 100;
+
+#[derive(Debug, Serialize)]
+struct Created<'l> {
+    content: &'l str,
+    components: &'l [Value],
+    nonce: &'l str,
+    enforce_nonce: bool,
+    allowed_mentions: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message_reference: Option<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    attachments: Vec<Value>,
+}
+
+#[derive(Debug, Serialize)]
+struct Edited<'l> {
+    content: &'l str,
+    components: &'l [Value],
+    allowed_mentions: Value,
+    attachments: Vec<Value>,
+}
+
+impl Rest {
+    /// Posts a message; within a few minutes the same `nonce` again gives the message that is there.
+    ///
+    /// # Errors
+    /// As [`Rest::call`].
+    pub async fn create_message(
+        &self,
+        channel: ChannelId,
+        looks: Looks<'_>,
+        nonce: &str,
+        reply_to: Option<MessageId>,
+    ) -> Result<MessageId, RestError> {
+        let created = Created {
+            content: looks.content,
+            components: looks.components,
+            nonce,
+            enforce_nonce: true,
+            allowed_mentions: nobody(),
+            message_reference: reply_to.map(|id| json!({"message_id": id, "fail_if_not_exists": false})),
+            attachments: attachments(looks.file),
+        };
+        let route = Route::ChannelMessages { channel_id: channel };
+        let made: Id = self.call(with_file(LightMethod::Post, route, &created, looks.file)?).await?;
+        Ok(made.id)
+    }
+
+    /// Has a message of ours look like this.
+    ///
+    /// # Errors
+    /// As [`Rest::call`].
+    pub async fn edit_message(
+        &self,
+        channel: ChannelId,
+        message: MessageId,
+        looks: Looks<'_>,
+    ) -> Result<(), RestError> {
+        let edited = Edited {
+            content: looks.content,
+            components: looks.components,
+            allowed_mentions: nobody(),
+            attachments: attachments(looks.file),
+        };
+        let route = Route::ChannelMessage { channel_id: channel, message_id: message };
+        self.tell(with_file(LightMethod::Patch, route, &edited, looks.file)?).await
+    }
+
+    /// Who the application is.
+    ///
+    /// # Errors
+    /// As [`Rest::call`].
+    pub async fn us(&self) -> Result<UserId, RestError> {
+        let us: Author = self.call(Request::new(Route::UserMe, LightMethod::Get)).await?;
+        Ok(us.id)
+    }
+
+    /// Messages of a channel after one, the oldest first; [`PAGE`] at most.
+    ///
+    /// # Errors
+    /// As [`Rest::call`].
+    pub async fn messages_after(&self, channel: ChannelId, after: MessageId) -> Result<Vec<Found>, RestError> {
+        let params = vec![("after", after.to_string()), ("limit", PAGE.to_string())];
+        let list = Request::new(Route::ChannelMessages { channel_id: channel }, LightMethod::Get).params(Some(params));
+        let mut found: Vec<Found> = self.call(list).await?;
+        found.sort_by_key(|message| message.id);
+        Ok(found)
+    }
+}
+
+/// Nobody is ever called by what Chorus posts.
+fn nobody() -> Value {
+    json!({"parse": []})
+}
+
+fn attachments(file: Option<(&str, &[u8])>) -> Vec<Value> {
+    file.iter().map(|(name, _)| json!({"id": 0, "filename": name})).collect()
+}
+
+fn with_file<'r>(
+    method: LightMethod,
+    route: Route<'r>,
+    body: &impl Serialize,
+    file: Option<(&str, &[u8])>,
+) -> Result<Request<'r>, RestError> {
+    let Some((name, bytes)) = file else { return request(method, route, body) };
+    let payload = serde_json::to_string(body).map_err(|_| RestError::Unreadable("it cannot be asked for".into()))?;
+    let upload = MultipartUpload::Attachments(vec![CreateAttachment::bytes(bytes, name)]);
+    let multipart = Multipart { upload, fields: Vec::new(), payload_json: Some(payload) };
+    Ok(Request::new(route, method).multipart(Some(multipart)))
+}

@@ -1,0 +1,178 @@
+//! The servers that Chorus is in, as the gateway tells of them.
+
+use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock};
+
+use serenity::model::Permissions;
+use serenity::model::channel::{ChannelType, GuildChannel};
+use serenity::model::event::Event;
+use serenity::model::guild::Guild;
+use serenity::model::id::{ChannelId, GuildId, UserId};
+
+/// What Chorus must be able to do in a channel of an agent.
+const NEEDED: [(Permissions, &str); 3] = [
+    (Permissions::VIEW_CHANNEL, "View Channel"),
+    (Permissions::SEND_MESSAGES, "Send Messages"),
+    (Permissions::READ_MESSAGE_HISTORY, "Read Message History"),
+];
+
+/// Servers in memory: of each what says who may do what in which channel.
+#[derive(Debug, Default)]
+pub struct Guilds {
+    inner: RwLock<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// Chorus itself; nobody before the first connection.
+    me: Option<UserId>,
+    /// Servers that are still to be told of.
+    awaited: Vec<GuildId>,
+    guilds: HashMap<GuildId, Guild>,
+}
+
+/// Where a channel is, and whether an agent can have it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// In none of the servers.
+    Unknown,
+    /// There is a reason against it.
+    Unfit(String),
+    Fit(GuildId),
+}
+
+impl Guilds {
+    /// Takes in what is told. `serves`: whether the configuration wants that server. Answers the server that is whole now.
+    pub fn hear(&self, event: &Event, serves: impl Fn(GuildId) -> bool) -> Option<GuildId> {
+        let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            Event::Ready(ready) => {
+                let ready = &ready.ready;
+                inner.me = Some(ready.user.id);
+                inner.awaited = ready.guilds.iter().map(|guild| guild.id).filter(|id| serves(*id)).collect();
+                let awaited = inner.awaited.clone();
+                inner.guilds.retain(|id, _| awaited.contains(id));
+            }
+            Event::GuildCreate(event) if serves(event.guild.id) => {
+                let (id, me) = (event.guild.id, inner.me);
+                inner.awaited.retain(|awaited| *awaited != id);
+                inner.guilds.insert(id, slim(event.guild.clone(), me));
+                return Some(id);
+            }
+            Event::GuildDelete(event) => {
+                // One that cannot be reached for a while stays as it was.
+                if !event.guild.unavailable {
+                    inner.awaited.retain(|awaited| *awaited != event.guild.id);
+                    inner.guilds.remove(&event.guild.id);
+                }
+            }
+            Event::GuildUpdate(event) => {
+                if let Some(guild) = inner.guilds.get_mut(&event.guild.id) {
+                    guild.name.clone_from(&event.guild.name);
+                    guild.owner_id = event.guild.owner_id;
+                    guild.roles.clone_from(&event.guild.roles);
+                }
+            }
+            Event::ChannelCreate(event) => inner.put(event.channel.clone()),
+            Event::ChannelUpdate(event) => inner.put(event.channel.clone()),
+            Event::ChannelDelete(event) => {
+                if let Some(guild) = inner.guilds.get_mut(&event.channel.guild_id) {
+                    guild.channels.remove(&event.channel.id);
+                }
+            }
+            Event::GuildRoleCreate(event) => inner.put_role(event.role.clone()),
+            Event::GuildRoleUpdate(event) => inner.put_role(event.role.clone()),
+            Event::GuildRoleDelete(event) => {
+                if let Some(guild) = inner.guilds.get_mut(&event.guild_id) {
+                    guild.roles.remove(&event.role_id);
+                }
+            }
+            Event::GuildMemberUpdate(event) if inner.me == Some(event.user.id) => {
+                let guild = inner.guilds.get_mut(&event.guild_id);
+                if let Some(me) = guild.and_then(|guild| guild.members.get_mut(&event.user.id)) {
+                    me.roles.clone_from(&event.roles);
+                }
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// The servers that there are, told of or still to be, in the order of their ids.
+    #[must_use]
+    pub fn known(&self) -> Vec<GuildId> {
+        let inner = self.read();
+        let mut known: Vec<GuildId> = inner.guilds.keys().chain(&inner.awaited).copied().collect();
+        drop(inner);
+        known.sort_unstable();
+        known.dedup();
+        known
+    }
+
+    /// Whether all servers were told of, so that a channel that is in none is in none.
+    #[must_use]
+    pub fn are_whole(&self) -> bool {
+        let inner = self.read();
+        inner.me.is_some() && inner.awaited.is_empty()
+    }
+
+    /// The server that a channel is in.
+    #[must_use]
+    pub fn of(&self, channel: ChannelId) -> Option<GuildId> {
+        self.read().guilds.values().find(|guild| guild.channels.contains_key(&channel)).map(|guild| guild.id)
+    }
+
+    /// Whether an agent can have this channel.
+    #[must_use]
+    pub fn place(&self, channel: ChannelId) -> Place {
+        let inner = self.read();
+        let Some(guild) = inner.guilds.values().find(|guild| guild.channels.contains_key(&channel)) else {
+            return Place::Unknown;
+        };
+        let Some(found) = guild.channels.get(&channel) else { return Place::Unknown };
+        if !matches!(found.kind, ChannelType::Text | ChannelType::News) {
+            return Place::Unfit(format!("{} is no text channel", found.name));
+        }
+        // Without its own roles nothing can be told: Discord will say.
+        if let Some(me) = inner.me.and_then(|me| guild.members.get(&me)) {
+            let may = guild.user_permissions_in(found, me);
+            let missing: Vec<&str> =
+                NEEDED.iter().filter(|(needed, _)| !may.contains(*needed)).map(|(_, name)| *name).collect();
+            if !missing.is_empty() {
+                return Place::Unfit(format!("Chorus lacks permissions in #{}: {}", found.name, missing.join(", ")));
+            }
+        }
+        Place::Fit(guild.id)
+    }
+
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, Inner> {
+        self.inner.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn put(&mut self, channel: GuildChannel) {
+        if let Some(guild) = self.guilds.get_mut(&channel.guild_id) {
+            guild.channels.insert(channel.id, channel);
+        }
+    }
+
+    fn put_role(&mut self, role: serenity::model::guild::Role) {
+        if let Some(guild) = self.guilds.get_mut(&role.guild_id) {
+            guild.roles.insert(role.id, role);
+        }
+    }
+}
+
+/// Without what nobody asks for; of the members only Chorus itself.
+fn slim(mut guild: Guild, me: Option<UserId>) -> Guild {
+    guild.members.retain(|id, _| Some(*id) == me);
+    guild.presences = HashMap::new();
+    guild.voice_states = HashMap::new();
+    guild.emojis = HashMap::new();
+    guild.stickers = HashMap::new();
+    guild.threads = Vec::new();
+    guild.scheduled_events = Vec::new();
+    guild.stage_instances = Vec::new();
+    guild
+}

@@ -1,0 +1,87 @@
+//! Channels of agents: which is whose, making them, and what becomes of an agent whose channel goes.
+
+mod door;
+mod follow;
+mod guilds;
+mod make;
+mod restore;
+mod welcome;
+
+use std::sync::Arc;
+
+pub use door::Door;
+pub use restore::{button as restore_button, restore};
+use serenity::model::event::Event;
+use serenity::model::id::{ChannelId, GuildId};
+use uuid::Uuid;
+
+use self::guilds::Guilds;
+use super::bridge::Bridge;
+use crate::agent::directory::{Directory, Entry};
+
+/// Channels of agents. All of it is in memory.
+#[derive(Debug)]
+pub struct Rooms {
+    directory: Arc<Directory>,
+    guilds: Guilds,
+    /// Servers that the configuration wants; empty: all.
+    wanted: Vec<u64>,
+    /// One channel is made at a time, so that two do not both make the category.
+    making: tokio::sync::Mutex<()>,
+}
+
+impl Rooms {
+    #[must_use]
+    pub fn new(directory: Arc<Directory>, wanted: Vec<u64>) -> Self {
+        Self { directory, guilds: Guilds::default(), wanted, making: tokio::sync::Mutex::default() }
+    }
+
+    /// The agent whose channel this is.
+    #[must_use]
+    pub fn agent_of(&self, channel: ChannelId) -> Option<Arc<Entry>> {
+        self.directory.by_channel(channel.get())
+    }
+
+    /// Where an agent is talked to; the server as far as it is known.
+    #[must_use]
+    pub fn channel_of(&self, agent: Uuid) -> Option<(ChannelId, Option<GuildId>)> {
+        let entry = self.directory.by_id(agent)?;
+        let channel = ChannelId::new(entry.channel()?);
+        // Another agent may name it, too: it is that one's.
+        if self.directory.by_channel(channel.get())?.facts.id != agent {
+            return None;
+        }
+        let noted = entry.guild_id.as_ref().and_then(|id| id.parse().ok()).filter(|id: &u64| *id != 0);
+        Some((channel, noted.map(GuildId::new).or_else(|| self.guilds.of(channel))))
+    }
+
+    /// Whether the configuration wants a server.
+    #[must_use]
+    pub fn serves(&self, guild: GuildId) -> bool {
+        self.wanted.is_empty() || self.wanted.contains(&guild.get())
+    }
+}
+
+/// A connection is there. One that was taken up again tells of no servers.
+pub fn connected(bridge: &Arc<Bridge>, resumed: bool) {
+    if resumed && bridge.rooms.guilds.known().is_empty() {
+        bridge.tasks.spawn(follow::all(bridge.clone()));
+    }
+}
+
+/// Takes in what the gateway tells of servers and channels. Waits for nothing.
+pub fn hear(bridge: &Arc<Bridge>, event: &Event) {
+    let rooms = &bridge.rooms;
+    if let Some(guild) = rooms.guilds.hear(event, |guild| rooms.serves(guild)) {
+        bridge.tasks.spawn(follow::guild(bridge.clone(), guild));
+    }
+    match event {
+        Event::ChannelDelete(event) => {
+            bridge.tasks.spawn(follow::gone(bridge.clone(), event.channel.id));
+        }
+        Event::GuildDelete(event) if !event.guild.unavailable && rooms.serves(event.guild.id) => {
+            tracing::warn!(guild = %event.guild.id, "Chorus was removed from a server; its agents there hear nobody");
+        }
+        _ => {}
+    }
+}

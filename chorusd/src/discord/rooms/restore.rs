@@ -1,0 +1,49 @@
+//! The button below an idle notice.
+
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::context::RestoreParams;
+use serenity::model::id::ChannelId;
+use uuid::Uuid;
+
+use super::super::bridge::Bridge;
+use crate::failure::{Failure, Result};
+use crate::ops::context::restore as context;
+
+/// What the button of a session is called.
+#[must_use]
+pub fn button(session: Uuid) -> String {
+    format!("restore:{session}")
+}
+
+/// Restores a session of the agent whose channel the button is in. `session` is what stands behind `restore:`; `may`: whether they
+/// may change a conversation. Answers what came of it.
+///
+/// # Errors
+/// `denied`, `not_found` where the channel is no agent's; else as `context restore`.
+pub async fn restore(bridge: &Bridge, channel: ChannelId, session: &str, may: bool) -> Result<String> {
+    if !may {
+        return Err(Failure::new(ErrorKind::Denied, "you may not restore a conversation here")
+            .hint("whoever has Manage Messages, or a role that approves, may"));
+    }
+    let agent = bridge.rooms.agent_of(channel).ok_or_else(|| {
+        Failure::new(ErrorKind::NotFound, "this channel is no agent's any more")
+            .hint("`/agent list` shows which channel is whose")
+    })?;
+    let params = RestoreParams {
+        agent: Some(agent.facts.name.clone()),
+        session: session.to_owned(),
+        // The agent is that of the channel: another one's sessions were not asked for.
+        own: true,
+        ..RestoreParams::default()
+    };
+    let restored = context::restore(&bridge.ops, params).await?;
+    let count = if restored.messages == 1 { "1 message".to_owned() } else { format!("{} messages", restored.messages) };
+    let mut text = format!("Restored: {count} of {}. Go on here.", restored.session.header.session_id);
+    if let Some(saved) = &restored.saved_first {
+        text.push_str(&format!(" What was live is saved as {}.", saved.short_id));
+    }
+    for warning in &restored.warnings {
+        text.push_str(&format!("\n{warning}"));
+    }
+    Ok(bridge.clean(&text))
+}

@@ -1,0 +1,66 @@
+//! Messages of channels that were taken up.
+
+use crate::failure::Result;
+use crate::ops::Ops;
+use crate::ops::discord::NewPost;
+pub use crate::store::catalog::discord::{Claimed, NewClaim, OpenClaim};
+
+/// As many may wait for one agent.
+pub const MOST_WAITING: u32 = 100;
+
+/// Takes a message up, and notes that its channel was read so far. Where too many of its agent wait already it is dropped, and `full`
+/// is posted.
+///
+/// # Errors
+/// A database that cannot be written.
+pub async fn claim(ops: &Ops, new: NewClaim, full: NewPost) -> Result<Claimed> {
+    ops.store.catalog.claim(new, MOST_WAITING, full).await
+}
+
+/// Notes that a channel was read up to this message, and posts what there is to say of it.
+///
+/// # Errors
+/// A database that cannot be written.
+pub async fn skip(ops: &Ops, channel: u64, upto: u64, posts: Vec<NewPost>) -> Result<()> {
+    ops.store.catalog.skip_messages(channel, upto, posts).await
+}
+
+/// Messages that are not answered yet, the oldest first.
+///
+/// # Errors
+/// A database that cannot be read.
+pub async fn open(ops: &Ops) -> Result<Vec<OpenClaim>> {
+    ops.store.catalog.open_claims().await
+}
+
+/// Notes that the turn of a message has begun.
+///
+/// # Errors
+/// A database that cannot be written.
+pub async fn runs(ops: &Ops, message: u64) -> Result<()> {
+    ops.store.catalog.claim_runs(message).await
+}
+
+/// Changes what is asked by a message whose turn has not begun; false: it has, or the message does not wait.
+///
+/// # Errors
+/// A database that cannot be written.
+pub async fn reword(ops: &Ops, message: u64, asked: String) -> Result<bool> {
+    ops.store.catalog.reword_claim(message, asked).await
+}
+
+/// Is done with a message that is not to be answered any more; false: it was done with before.
+///
+/// # Errors
+/// A database that cannot be written.
+pub async fn drop(ops: &Ops, message: u64) -> Result<bool> {
+    ops.store.catalog.drop_claim(message).await
+}
+
+/// Is done with a message, and posts what is to be said, in one commit; false: it was done with before, and nothing is posted.
+///
+/// # Errors
+/// A database that cannot be written.
+pub async fn settle(ops: &Ops, message: u64, posts: Vec<NewPost>) -> Result<bool> {
+    ops.store.catalog.settle_claim(message, posts).await
+}

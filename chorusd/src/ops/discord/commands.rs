@@ -1,0 +1,69 @@
+//! What slash commands need besides the verbs.
+
+use std::collections::BTreeMap;
+
+use chorus_proto::Session;
+use uuid::Uuid;
+
+use crate::agent::directory::Entry;
+use crate::failure::{Failure, Result};
+use crate::ops::{Ops, view};
+use crate::store::catalog::{Audit, Listing};
+use crate::who::Requester;
+
+/// The setting that says which commands which server has.
+const REGISTERED: &str = "discord_commands";
+
+/// What servers were told of the commands last: a hash of them, by `<application>:<server>`.
+///
+/// # Errors
+/// A database that cannot be read.
+pub async fn registered(ops: &Ops) -> Result<BTreeMap<String, String>> {
+    let text = ops.store.catalog.setting(REGISTERED).await?;
+    // One that cannot be read only costs a request.
+    Ok(text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
+}
+
+/// Notes what a server was told; `None` forgets it. For one at a time.
+///
+/// # Errors
+/// A database that cannot be written.
+pub async fn note_registered(ops: &Ops, server: &str, hash: Option<String>) -> Result<()> {
+    let mut all = registered(ops).await?;
+    match hash {
+        Some(hash) => all.insert(server.to_owned(), hash),
+        None => all.remove(server),
+    };
+    let text = serde_json::to_string(&all).map_err(|e| Failure::internal(e.to_string()))?;
+    ops.store.catalog.set_setting(REGISTERED, Some(text)).await
+}
+
+/// The newest sessions of an agent, for somebody to choose from. The numbers of the last history stay as they are.
+///
+/// # Errors
+/// A database that cannot be read.
+pub async fn newest(ops: &Ops, agent: Uuid, limit: u64) -> Result<Vec<Session>> {
+    let listing = Listing { agent: Some(agent), since: None, tag: None, offset: 0, limit };
+    let (rows, short, _) = ops.store.catalog.history(listing).await?;
+    view::listed(ops, rows, short).await
+}
+
+/// Writes down that somebody in a channel is about to have something done, and what lets them.
+///
+/// # Errors
+/// What cannot be written down is not to be done.
+pub async fn note(ops: &Ops, by: &Requester, agent: Option<&Entry>, action: String, right: &str) -> Result<()> {
+    let row = Audit {
+        at: ops.clock.now(),
+        agent: agent.map_or_else(Uuid::nil, |agent| agent.facts.id),
+        agent_name: agent.map(|agent| agent.facts.name.clone()).unwrap_or_default(),
+        turn: None,
+        action,
+        decision: "allow".into(),
+        rule: right.to_owned(),
+        user: by.to_string(),
+        old: None,
+        new: None,
+    };
+    ops.store.catalog.audit(row).await
+}

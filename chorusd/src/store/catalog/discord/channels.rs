@@ -1,0 +1,92 @@
+//! Channels that agents have in Discord, and how far each was read.
+
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use uuid::Uuid;
+
+use crate::failure::Result;
+use crate::store::catalog::Catalog;
+
+/// The channel of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChannelRow {
+    pub channel: u64,
+    pub guild: u64,
+    pub agent: Uuid,
+    /// Chorus made it, and may delete it.
+    pub made: bool,
+    /// The newest message up to which all were dealt with.
+    pub seen: u64,
+}
+
+const COLUMNS: &str = "channel_id, guild_id, agent_id, made, seen";
+
+impl Catalog {
+    /// Notes the channel of an agent. One that is there is overwritten; how far it was read never goes back.
+    pub fn put_channel(&self, row: ChannelRow) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| put(conn, &row))
+    }
+
+    /// Forgets a channel; false: there was none.
+    pub fn remove_channel(&self, channel: u64) -> impl Future<Output = Result<bool>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            let gone = conn.prepare_cached("DELETE FROM discord_channels WHERE channel_id = ?1")?.execute([channel])?;
+            Ok(gone == 1)
+        })
+    }
+
+    /// Notes that all messages of a channel up to this one were dealt with.
+    pub fn seen_in_channel(&self, channel: u64, message: u64) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| seen(conn, channel, message))
+    }
+
+    /// A channel.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn channel(&self, channel: u64) -> Result<Option<ChannelRow>> {
+        let one = format!("SELECT {COLUMNS} FROM discord_channels WHERE channel_id = ?1");
+        self.reader.submit(move |conn| Ok(conn.prepare_cached(&one)?.query_row([channel], read).optional()?)).await
+    }
+
+    /// Channels of an agent, or of all.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn channels(&self, agent: Option<Uuid>) -> Result<Vec<ChannelRow>> {
+        let wanted =
+            format!("SELECT {COLUMNS} FROM discord_channels WHERE ?1 IS NULL OR agent_id = ?1 ORDER BY channel_id");
+        let agent = agent.map(|agent| agent.as_bytes().to_vec());
+        self.reader
+            .submit(move |conn| {
+                Ok(conn.prepare_cached(&wanted)?.query_map([agent], read)?.collect::<rusqlite::Result<_>>()?)
+            })
+            .await
+    }
+}
+
+pub(super) fn put(conn: &Connection, row: &ChannelRow) -> Result<()> {
+    conn.prepare_cached(
+        "INSERT INTO discord_channels (channel_id, guild_id, agent_id, made, seen) VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT (channel_id) DO UPDATE SET guild_id = excluded.guild_id, agent_id = excluded.agent_id,
+             made = excluded.made, seen = max(seen, excluded.seen)",
+    )?
+    .execute(params![row.channel, row.guild, row.agent.as_bytes(), row.made, row.seen])?;
+    Ok(())
+}
+
+/// Moves how far a channel was read, never back.
+pub(super) fn seen(conn: &Connection, channel: u64, message: u64) -> Result<()> {
+    conn.prepare_cached("UPDATE discord_channels SET seen = ?2 WHERE channel_id = ?1 AND seen < ?2")?
+        .execute(params![channel, message])?;
+    Ok(())
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<ChannelRow> {
+    Ok(ChannelRow {
+        channel: row.get(0)?,
+        guild: row.get(1)?,
+        agent: Uuid::from_bytes(row.get(2)?),
+        made: row.get(3)?,
+        seen: row.get(4)?,
+    })
+}

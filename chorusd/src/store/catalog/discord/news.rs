@@ -1,0 +1,70 @@
+//! What the daemon tells in channels, each thing once: how far its events were told is noted with the posts.
+
+use rusqlite::Connection;
+
+use super::channels::{self, ChannelRow};
+use super::outbox::{self, NewPost};
+use crate::failure::Result;
+use crate::store::catalog::{AgentRow, Catalog, agents, settings};
+
+/// The newest event that was told, or needed not to be.
+const TOLD: &str = "discord.events";
+
+/// When channels last heard that the daemon has started: JSON.
+const STARTS: &str = "discord.starts";
+
+/// What is to be told.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct News {
+    pub posts: Vec<NewPost>,
+    /// The newest event that these are of; left out, that stays.
+    pub upto: Option<u64>,
+    /// When channels last heard that the daemon has started; left out, that stays.
+    pub starts: Option<String>,
+}
+
+impl Catalog {
+    /// Keeps what is to be told, and that it was, in one commit.
+    pub fn tell_news(&self, news: News) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            news.posts.iter().try_for_each(|post| outbox::insert(conn, post))?;
+            if let Some(upto) = news.upto {
+                settings::put(conn, TOLD, Some(&upto.to_string()))?;
+            }
+            match &news.starts {
+                Some(starts) => settings::put(conn, STARTS, Some(starts)),
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// The newest event that was told; `None`: none ever.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn news_told(&self) -> Result<Option<u64>> {
+        Ok(self.setting(TOLD).await?.and_then(|seq| seq.parse().ok()))
+    }
+
+    /// When channels last heard that the daemon has started.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn starts_told(&self) -> Result<Option<String>> {
+        self.setting(STARTS).await
+    }
+
+    /// Adds an agent with its channel, and what is said there first, in one commit.
+    pub fn put_agent_in(
+        &self,
+        agent: AgentRow,
+        channel: ChannelRow,
+        welcome: NewPost,
+    ) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn: &Connection| {
+            agents::put(conn, &agent)?;
+            channels::put(conn, &channel)?;
+            outbox::insert(conn, &welcome)
+        })
+    }
+}

@@ -1,0 +1,90 @@
+//! `/agent`.
+
+use chorus_proto::methods::agent::{List, ListParams};
+use chorus_tests::chat::Chat as _;
+use chorus_tests::discord::permissions::MANAGE_CHANNELS;
+
+use super::{Rig, refused};
+
+const GRANTS: &str = "[permission_grants]\nkeeper = [\"locked\"]\n";
+
+#[test]
+fn an_agent_is_made_and_listed() {
+    let rig = Rig::with(GRANTS);
+    let vera = rig.server.member("vera", &["keeper"], MANAGE_CHANNELS);
+    let made = vera.slash(
+        &rig.room,
+        "agent init",
+        &[("name", "poet"), ("system_prompt", "Rhyme."), ("permissions", "locked")],
+    );
+    let answer = made.answer_with("The agent **poet** is there");
+    let room = rig.server.room("poet");
+    assert!(!answer.ephemeral && answer.content.contains(&format!("<#{}>", room.id)), "{answer:?}");
+    let poet = rig.client().status_of("poet");
+    assert_eq!(poet.permissions, "locked");
+    assert_eq!(rig.audit().iter().filter(|row| row.action.contains("agent.init")).count(), 1);
+
+    refused(&vera.slash(&rig.room, "agent init", &[("name", "Poet!")]), "name");
+    refused(&vera.slash(&rig.room, "agent init", &[("name", "poet")]), "there is an agent poet already");
+    let list = vera.slash(&rig.room, "agent list", &[]).answer_with("**poet**");
+    assert!(list.ephemeral && list.content.contains("**scribe**") && list.content.contains("idle"), "{list:?}");
+    // Without Manage Channels it is the channel's own.
+    let own = rig.otto.slash(&rig.room, "agent list", &[]).answer_with("**scribe**");
+    assert!(!own.content.contains("poet"), "{own:?}");
+    rig.otto.slash(&rig.hall, "agent list", &[]).answer_with("There are no agents here");
+}
+
+#[test]
+fn a_profile_is_given_by_who_may_grant_it_only() {
+    let rig = Rig::with(GRANTS);
+    let vera = rig.server.member("vera", &["keeper"], MANAGE_CHANNELS);
+    let init = |profile| vera.slash(&rig.room, "agent init", &[("name", "poet"), ("permissions", profile)]);
+    refused(&init("open"), "may not grant the profile `open`");
+    assert_eq!(rig.client().call::<List>(&ListParams::default()).expect("agent.list").agents.len(), 1);
+    let config = |who: &chorus_tests::discord::Person, value| {
+        who.slash(&rig.room, "agent config", &[("name", "scribe"), ("key", "permissions"), ("value", value)])
+    };
+    refused(&config(&vera, "open"), "may not grant the profile `open`");
+    refused(&config(&rig.mara, "locked"), "may not grant the profile `locked`");
+    assert_eq!(rig.client().status_of("scribe").permissions, "standard");
+    config(&vera, "locked").answer_with("`permissions` is now `locked`");
+    // Back to the default is granting that.
+    let reset = [("name", "scribe"), ("key", "permissions"), ("reset", "true")];
+    refused(&vera.slash(&rig.room, "agent config", &reset), "may not grant the profile `standard`");
+    assert_eq!(rig.client().status_of("scribe").permissions, "locked");
+    let row = rig.audit().into_iter().find(|row| row.action == "agent.config:permissions").expect("a row");
+    assert_eq!((row.user, row.new.as_deref()), (format!("discord:{}", vera.id), Some("\"locked\"")));
+}
+
+#[test]
+fn keys_are_shown_and_set_and_every_change_is_written_down() {
+    let rig = Rig::new();
+    let config = |more: &[(&str, &str)]| rig.slash("agent config", &[&[("name", "scribe")], more].concat());
+    let all = config(&[]).answer_with("idle_timeout");
+    assert!(all.ephemeral && all.content.contains("window_messages"), "{all:?}");
+    config(&[("key", "window_messages")]).answer_with("50");
+    config(&[("key", "window_messages"), ("value", "20")]).answer_with("`window_messages` is now `20`");
+    config(&[("key", "window_messages"), ("reset", "true")]).answer_with("It was `20`");
+    refused(&config(&[("key", "window_messages"), ("value", "many")]), "must be a whole number");
+    config(&[("value", "many")]).answer_with("Which key is to be set?");
+    config(&[("key", "name"), ("value", "clerk")]).answer_with("`name` is now `clerk`");
+    assert_eq!(rig.client().status_of("clerk").channel_id, Some(rig.room.id.to_string()));
+    let rows: Vec<String> = rig.audit().into_iter().map(|row| row.action).collect();
+    assert_eq!(rows, ["agent.config:window_messages", "agent.config:window_messages", "agent.config:name"]);
+}
+
+#[test]
+fn an_agent_is_bound_to_a_channel_of_this_server_only() {
+    let rig = Rig::new();
+    let abroad = rig.discord.guild("abroad");
+    let (theirs, ours) = (abroad.channel("theirs"), rig.server.channel("ours"));
+    let bind = |value: &str| rig.slash("agent config", &[("name", "scribe"), ("key", "channel_id"), ("value", value)]);
+    for wrong in [theirs.id.to_string(), "12345".to_owned(), "nowhere".to_owned()] {
+        refused(&bind(&wrong), "channel");
+        assert_eq!(rig.client().status_of("scribe").channel_id, Some(rig.room.id.to_string()), "{wrong}");
+    }
+    bind(&format!("<#{}>", ours.id)).answer_with("is now");
+    let scribe = rig.client().status_of("scribe");
+    assert_eq!((scribe.channel_id, scribe.guild_id), (Some(ours.id.to_string()), Some(rig.server.id.to_string())));
+    rig.discord.take_violations();
+}

@@ -1,0 +1,99 @@
+//! What is asked back: by whom it is answered, how long, and what a restart does to it.
+
+use std::time::Duration;
+
+use chorus_proto::methods::agent::{List, ListParams};
+use chorus_tests::chat::Chat as _;
+use chorus_tests::discord::Discord;
+use chorus_tests::discord::permissions::{MANAGE_CHANNELS, MANAGE_MESSAGES};
+use chorus_tests::{DEADLINE, Hands, Inside, wait_until};
+use jiff::Timestamp;
+
+use super::{Rig, refused};
+use crate::home;
+
+#[test]
+fn clearing_is_confirmed_and_told_to_everybody() {
+    let rig = Rig::new();
+    rig.slash("context clear", &[]).answer_with("The conversation is empty");
+    rig.talk("scribe");
+    let asked = rig.slash("context clear", &[]).answer_with("Clear the conversation");
+    assert!(asked.ephemeral && asked.content.contains("2 messages") && asked.content.contains("2 are"), "{asked:?}");
+    rig.mara.press(&asked, "Cancel").answer_with("Nothing was done");
+    assert_eq!(rig.client().texts("scribe").len(), 2);
+
+    let asked = rig.slash("context clear", &[("save", "true")]).answer_with("It is saved first");
+    // Somebody who is handed the button, and who has the right: it was not asked of them.
+    let vera = rig.server.member("vera", &[], MANAGE_MESSAGES);
+    let id = asked.button("Clear").expect("a button").custom_id.clone();
+    refused(&vera.press_stale(&rig.room, &asked, &id), "Somebody else was asked that");
+    assert_eq!(rig.client().texts("scribe").len(), 2);
+    let done = rig.mara.press(&asked, "Clear");
+    let answer = done.answer_with("Cleared: 2 messages went. It is saved as");
+    assert!(answer.ephemeral && answer.buttons.is_empty());
+    rig.room.post("mara cleared the conversation of **scribe**: 2 messages went");
+    assert!(rig.client().texts("scribe").is_empty());
+    refused(&rig.mara.press_stale(&rig.room, &asked, &id), "was answered already");
+}
+
+#[test]
+fn who_loses_the_right_before_the_button_is_pressed_does_nothing() {
+    let rig = Rig::new();
+    rig.talk("scribe");
+    let asked = rig.slash("context clear", &[]).answer_with("Clear the conversation");
+    rig.mara.may(0);
+    refused(&rig.mara.press(&asked, "Clear"), "You may not do that here");
+    assert_eq!(rig.client().texts("scribe").len(), 2);
+}
+
+#[test]
+fn a_question_is_over_after_a_restart() {
+    let rig = Rig::new();
+    rig.talk("scribe");
+    let clear = rig.slash("context clear", &[]).answer_with("Clear the conversation");
+    let destroy = rig.slash("agent destroy", &[("name", "scribe")]).answer_with("Take the agent");
+    let rig = rig.restart();
+    refused(&rig.mara.press(&clear, "Clear"), "was answered already, or too late");
+    refused(&rig.mara.press(&destroy, "Destroy"), "was answered already, or too late");
+    assert_eq!(rig.client().texts("scribe").len(), 2);
+}
+
+#[test]
+fn a_question_is_over_after_a_minute() {
+    let (discord, home) = (Discord::start(), home());
+    let server = discord.guild("home");
+    let (hall, mara) = (server.channel("hall"), server.member("mara", &[], MANAGE_CHANNELS | MANAGE_MESSAGES));
+    home.configure(&discord.config_toml());
+    let hands = Hands::at(Timestamp::from_second(1_771_000_000).expect("a time"));
+    let daemon = Inside::start(&home, &hands);
+    let mut client = daemon.client();
+    mara.slash(&hall, "ping", &[]).answer_with("is there");
+    client.init("scribe");
+    let room = server.room("scribe");
+    client.append("scribe", "something said");
+    for (seconds, there) in [(61, 1), (59, 0)] {
+        let asked = mara.slash(&room, "context clear", &[]).answer_with("Clear the conversation");
+        hands.pass(Duration::from_secs(seconds));
+        let what = if there == 1 { "or too late" } else { "Cleared: 1 message went" };
+        mara.press(&asked, "Clear").answer_with(what);
+        assert_eq!(client.texts("scribe").len(), there, "after {seconds} s");
+    }
+}
+
+#[test]
+fn destroying_is_confirmed() {
+    let rig = Rig::new();
+    rig.talk("scribe");
+    let asked = rig
+        .mara
+        .slash(&rig.hall, "agent destroy", &[("name", "scribe")])
+        .answer_with("Take the agent **scribe** away?");
+    assert!(asked.ephemeral && asked.content.contains("2 messages is saved first"), "{asked:?}");
+    let done = rig.mara.press(&asked, "Destroy");
+    done.answer_with("The agent **scribe** was taken away. Its conversation is saved as");
+    rig.hall.post("was taken away. Its conversation is saved as");
+    assert!(rig.client().call::<List>(&ListParams::default()).expect("agent.list").agents.is_empty());
+    wait_until("its channel to go", DEADLINE, || (!rig.room.is_there()).then_some(()));
+    let row = rig.audit().into_iter().rfind(|row| row.action == "discord:agent.destroy").expect("a row");
+    assert_eq!((row.agent.as_str(), row.user), ("scribe", format!("discord:{}", rig.mara.id)));
+}

@@ -1,0 +1,80 @@
+//! `/context`.
+
+use chorus_proto::{NewMessage, Role};
+use chorus_tests::chat::Chat as _;
+
+use super::{Rig, refused};
+
+#[test]
+fn a_conversation_is_saved_rewound_compacted_and_restored() {
+    let rig = Rig::new();
+    refused(&rig.slash("context save", &[]), "The context of scribe is empty");
+    rig.talk("scribe");
+    let saved = rig.slash("context save", &[("description", "bread @everyone")]).answer_with("Saved as");
+    assert!(!saved.ephemeral && !saved.called_everyone, "{saved:?}");
+    let session = rig.client().history("scribe").remove(0);
+    assert!(saved.content.contains(&session.header.session_id) && saved.content.contains(&session.short_id));
+
+    let rewound = rig.slash("context rewind", &[]).answer_with("2 messages dropped");
+    assert!(!rewound.ephemeral && rewound.content.contains("0 messages live now"), "{rewound:?}");
+    rig.slash("context rewind", &[("undo", "true")]).answer_with("2 messages came back. 2 messages live now.");
+
+    let compacted = rig.slash("context compact", &[]).answer_with("Compacted: ");
+    assert!(compacted.content.contains("tokens before"), "{compacted:?}");
+    assert_eq!(rig.client().texts("scribe").len(), 1, "the acknowledgement");
+
+    let id = session.short_id;
+    let restored = rig.slash("context restore", &[("session", &id)]).answer_with("2 messages live now.");
+    assert!(!restored.ephemeral && restored.content.contains("What was live before is saved as"), "{restored:?}");
+    assert_eq!(rig.client().texts("scribe")[0], "How do I bake bread?");
+    rig.slash("context restore", &[("session", "latest~99")]).answer_with("has no session");
+    rig.slash("context restore", &[("session", &id), ("at", "1"), ("discard", "true")])
+        .answer_with("1 message live now.");
+
+    let resumed = rig.slash("context resume", &[("session", &id)]).answer_with("Goes on from");
+    assert!(resumed.content.contains("is saved as"), "{resumed:?}");
+    assert!(
+        resumed.content.ends_with(&rig.client().texts("scribe")[0]),
+        "the acknowledgement stands there: {resumed:?}"
+    );
+
+    let who = format!("discord:{}", rig.mara.id);
+    let done: Vec<String> = rig.audit().into_iter().filter(|row| row.user == who).map(|row| row.action).collect();
+    for action in ["save", "rewind", "compact", "restore", "resume"] {
+        assert!(done.contains(&format!("discord:context.{action}")), "{action}: {done:?}");
+    }
+}
+
+#[test]
+fn a_session_of_another_agent_is_not_there_whatever_it_is_called() {
+    let rig = Rig::new();
+    let mut client = rig.client();
+    client.init("other");
+    client.append("other", "a secret plan");
+    let session = client.save("other", "a secret plan");
+    for named in [session.header.id.to_string(), session.short_id, session.header.session_id] {
+        for command in ["context restore", "context resume"] {
+            let answer = refused(&rig.slash(command, &[("session", &named)]), "scribe has no session");
+            assert!(!answer.content.contains("secret plan"), "{answer:?}");
+        }
+    }
+    assert!(client.texts("scribe").is_empty());
+}
+
+#[test]
+fn what_is_too_long_for_a_message_is_a_file_below_its_beginning() {
+    let rig = Rig::new();
+    rig.client().append_all("scribe", vec![NewMessage::text(Role::User, "x")]);
+    let prompt = "Be brief and kind. ".repeat(300);
+    let answer = rig.slash("agent config", &[("name", "scribe"), ("key", "system_prompt"), ("value", "short")]);
+    answer.answer_with("is now `short`");
+    let params = chorus_proto::methods::agent::ConfigParams {
+        name: "scribe".into(),
+        key: Some("system_prompt".into()),
+        value: Some(prompt.clone().into()),
+    };
+    rig.client().call::<chorus_proto::methods::agent::Config>(&params).expect("agent.config");
+    let shown = rig.slash("agent config", &[("name", "scribe"), ("key", "system_prompt")]).answer_with("in the file");
+    assert!(shown.content.chars().count() <= 2000 && shown.content.contains("Be brief"), "{shown:?}");
+    assert!(String::from_utf8_lossy(&shown.files[0].bytes).contains(prompt.trim()));
+}

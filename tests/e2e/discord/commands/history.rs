@@ -1,0 +1,66 @@
+//! `/context history`: ten to a page, with buttons that outlive the daemon; numbers are everybody's own.
+
+use chorus_tests::chat::Chat as _;
+
+use super::{Rig, refused};
+
+#[test]
+fn pages_are_turned_by_buttons_over_a_restart_too() {
+    let rig = Rig::new();
+    rig.slash("context history", &[]).answer_with("no saved conversations yet");
+    let mut client = rig.client();
+    for n in 1..=23 {
+        client.append("scribe", &format!("word {n}"));
+        client.save("scribe", &format!("about *word* {n}"));
+    }
+    let history = rig.slash("context history", &[]);
+    let first = history.answer_with("page 1 of 3");
+    assert!(first.ephemeral && first.content.contains("23 sessions"), "{first:?}");
+    assert_eq!(first.content.lines().count(), 11);
+    // The newest first, by number and short id, with how long ago as Discord shows it; text of others is text.
+    let line = first.content.lines().nth(1).expect("the newest").to_owned();
+    let newest = client.history("scribe").remove(0);
+    assert!(line.starts_with("1\\. ") && line.contains(&newest.short_id), "{line}");
+    assert!(line.contains(&format!("<t:{}:R>", newest.header.saved_at.as_second())), "{line}");
+    assert!(line.contains("23 messages") && line.ends_with(r"about \*word\* 23"), "{line}");
+    let button = |label: &str| first.button(label).expect("a button").clone();
+    assert!(button("◀").disabled && !button("▶").disabled);
+
+    rig.mara.press(&first, "▶").answer_with("page 2 of 3");
+    let rig = rig.restart();
+    let last = rig.mara.press(&first, "▶").answer_with("page 3 of 3");
+    assert_eq!((last.id, last.content.lines().count()), (first.id, 4));
+    assert!(last.button("▶").expect("a button").disabled && last.content.contains("23\\. "), "{last:?}");
+    let before = rig.mara.press(&last, "◀").answer_with("page 2 of 3");
+    assert!(before.content.contains("11\\. "));
+
+    // What a number means is what this person was shown.
+    let eleventh = rig.client().history("scribe").remove(10).header.session_id;
+    rig.slash("context restore", &[("session", "11")]).answer_with(&eleventh);
+    let mut owner = rig.client();
+    let params = chorus_proto::methods::context::RestoreParams {
+        agent: Some("scribe".into()),
+        session: "11".into(),
+        ..Default::default()
+    };
+    assert!(
+        owner.call::<chorus_proto::methods::context::Restore>(&params).is_err(),
+        "the owner was shown no number 11"
+    );
+}
+
+#[test]
+fn a_page_that_is_not_there_is_the_last_one() {
+    let rig = Rig::new();
+    let mut client = rig.client();
+    client.append("scribe", "one");
+    client.save("scribe", "one");
+    let answer = rig.slash("context history", &[("page", "9")]).answer_with("page 1 of 1");
+    assert!(answer.buttons.is_empty(), "{answer:?}");
+    // Of an agent of another channel by a stranger, and of one that was taken away.
+    let id = client.status_of("scribe").id;
+    let stale = rig.otto.press_stale(&rig.hall, &answer, &format!("history:{id}:1"));
+    refused(&stale, "reach for another channel");
+    let gone = rig.mara.press_stale(&rig.room, &answer, "history:00000000-0000-0000-0000-000000000001:1");
+    gone.answer_with("That agent is gone");
+}

@@ -1,0 +1,65 @@
+//! `/status`, `/models`, `/approvals`, `/usage`, `/ping`, `/tasks`.
+
+use chorus_proto::methods::agent::{Init, InitParams};
+use chorus_proto::methods::send::{Send, SendParams};
+use chorus_tests::chat::Chat as _;
+use chorus_tests::model_server::{Answer, ModelServer};
+use serde_json::json;
+
+use super::{Rig, refused};
+
+#[test]
+fn how_things_stand_is_told_to_who_asks() {
+    let server = ModelServer::start();
+    let rig = Rig::with(&server.config_toml());
+    rig.slash("usage", &[]).answer_with("has called no model");
+    server.anthropic().answer(Answer::text(["Hello."]));
+    let params = SendParams { agent: Some("scribe".into()), text: Some("Hello?".into()), ..Default::default() };
+    rig.client().call::<Send>(&params).expect("a turn");
+    for (command, due) in [
+        ("ping", "Chorus "),
+        ("status", "**scribe**"),
+        ("models", "default: `anthropic/claude-test`"),
+        ("approvals", "Nothing waits for an answer"),
+        ("usage", "total: 1 call"),
+        ("tasks list", "has run nothing in the background"),
+    ] {
+        let answer = rig.otto.slash(&rig.room, command, &[]).answer_with(due);
+        assert!(answer.ephemeral, "{command}: {answer:?}");
+    }
+    let status = rig.otto.slash(&rig.room, "status", &[]).answer_with("2 messages");
+    assert!(!status.content.contains(rig.home.path.to_str().expect("UTF-8")), "places are none of theirs: {status:?}");
+    for command in ["usage", "approvals", "context history"] {
+        refused(&rig.otto.slash(&rig.hall, command, &[]), "This channel has no agent");
+    }
+}
+
+#[test]
+fn tasks_are_listed_shown_and_stopped() {
+    let server = ModelServer::start();
+    let rig = Rig::with(&server.config_toml());
+    let mut client = rig.client();
+    let params = InitParams { name: "runner".into(), permissions: Some("open".into()), ..Default::default() };
+    client.call::<Init>(&params).expect("agent.init");
+    let room = rig.server.room("runner");
+    let call = json!({"command": "until test -e go; do sleep 0.01; done", "background": true});
+    server.anthropic().answer(Answer::calls("c1", "bash", &call));
+    server.anthropic().answer(Answer::text(["It runs."]));
+    let params = SendParams { agent: Some("runner".into()), text: Some("Run it.".into()), ..Default::default() };
+    client.call::<Send>(&params).expect("a turn");
+
+    let list = rig.otto.slash(&room, "tasks list", &[]).answer_with("running");
+    assert!(list.content.contains("until test -e go"), "{list:?}");
+    let id = list.content.split('`').nth(1).expect("its id").to_owned();
+    rig.otto.slash(&room, "tasks show", &[("id", &id)]).answer_with("until test -e go");
+    // Of another channel's agent it is not even said that it is there.
+    let unknown = refused(&rig.otto.slash(&rig.room, "tasks show", &[("id", &id)]), "There is no task");
+    let none = refused(&rig.otto.slash(&rig.room, "tasks show", &[("id", "t999")]), "There is no task");
+    assert_eq!(unknown.content.replace(&id, "t999"), none.content);
+    refused(&rig.otto.slash(&room, "tasks stop", &[("id", &id)]), "You may not do that here");
+    let stopped = rig.mara.slash(&room, "tasks stop", &[("id", &id)]).answer_with("Stopped: ");
+    assert!(!stopped.ephemeral, "{stopped:?}");
+    rig.mara.slash(&room, "tasks stop", &[("id", &id)]).answer_with("It had ended already");
+    assert!(rig.audit().iter().any(|row| row.action == format!("discord:tasks.stop:{id}")));
+    assert!(client.texts("scribe").is_empty());
+}

@@ -1,0 +1,109 @@
+//! Who may do what: looked at by the daemon when it is done, and told to nobody else.
+
+use chorus_proto::NewMessage;
+use chorus_proto::Role;
+use chorus_tests::chat::Chat as _;
+use chorus_tests::discord::permissions::{MANAGE_CHANNELS, MANAGE_GUILD, MANAGE_MESSAGES};
+
+use super::{Rig, refused};
+
+type Given = &'static [(&'static str, &'static str)];
+
+/// What changes something or shows what is not the channel's, with what it needs.
+const GUARDED: [(&str, Given, u64); 15] = [
+    ("agent init", &[("name", "poet")], MANAGE_CHANNELS),
+    ("agent destroy", &[("name", "scribe")], MANAGE_CHANNELS),
+    ("agent config", &[("name", "scribe")], MANAGE_CHANNELS),
+    ("context save", &[], MANAGE_MESSAGES),
+    ("context clear", &[], MANAGE_MESSAGES),
+    ("context restore", &[("session", "latest")], MANAGE_MESSAGES),
+    ("context resume", &[("session", "latest")], MANAGE_MESSAGES),
+    ("context compact", &[], MANAGE_MESSAGES),
+    ("context rewind", &[], MANAGE_MESSAGES),
+    ("tasks stop", &[("id", "t1")], MANAGE_MESSAGES),
+    ("settings model", &[], MANAGE_GUILD),
+    ("settings permissions", &[], MANAGE_GUILD),
+    ("settings idle", &[], MANAGE_GUILD),
+    ("settings show", &[], MANAGE_GUILD),
+    ("settings validate-keys", &[], MANAGE_GUILD),
+];
+
+#[test]
+fn a_stranger_may_change_nothing_and_every_right_is_its_own() {
+    let rig = Rig::new();
+    rig.talk("scribe");
+    rig.client().save("scribe", "as it was");
+    let before = rig.client().texts("scribe");
+    let all = MANAGE_CHANNELS | MANAGE_GUILD | MANAGE_MESSAGES;
+    for (command, given, needed) in GUARDED {
+        for may in [0, all & !needed] {
+            rig.otto.may(may);
+            let refusal = rig.otto.slash(&rig.room, command, given);
+            refused(&refusal, "You may not do that here");
+            let deferred = refusal.acknowledged().0;
+            assert_eq!((deferred, refusal.answers().len()), (5, 1), "{command}");
+        }
+    }
+    assert_eq!(rig.client().texts("scribe"), before);
+    assert_eq!((rig.client().history("scribe").len(), rig.audit().len()), (1, 0));
+    let heard = rig.room.messages();
+    assert!(!heard.iter().any(|message| !message.ephemeral && message.content.contains("may not")), "{heard:?}");
+}
+
+#[test]
+fn another_agent_needs_manage_channels_and_one_of_another_server_is_not_there() {
+    let rig = Rig::new();
+    let abroad = rig.discord.guild("abroad");
+    let theirs = abroad.channel("spy");
+    let mut client = rig.client();
+    let boss = abroad.member("boss", &[], MANAGE_CHANNELS);
+    boss.slash(&theirs, "ping", &[]).answer_with("is there");
+    for name in ["other", "spy"] {
+        client.init(name);
+        client.append_all(name, vec![NewMessage::text(Role::User, "a secret plan")]);
+    }
+    rig.bind("spy", &theirs);
+    rig.otto.may(MANAGE_MESSAGES | MANAGE_GUILD);
+    for command in ["context save", "context history", "context clear", "status", "usage", "approvals", "tasks list"] {
+        for name in ["other", "spy", "nobody"] {
+            let options = [("agent", name)];
+            refused(&rig.otto.slash(&rig.room, command, &options), "You may not reach for another channel");
+        }
+        refused(&rig.slash(command, &[("agent", "spy")]), "here is no agent \"spy\" here");
+        refused(&rig.slash(command, &[("agent", "nobody")]), "here is no agent \"nobody\" here");
+    }
+    rig.slash("context save", &[("agent", "other")]).answer_with("Saved as");
+    rig.slash("agent config", &[("name", "spy")]).answer_with("here is no agent \"spy\" here");
+    let list = rig.slash("agent list", &[]).answer_with("**other**");
+    assert!(!list.content.contains("spy"), "{list:?}");
+}
+
+#[test]
+fn a_role_of_the_approvers_may_change_conversations() {
+    let rig = Rig::with("");
+    rig.talk("scribe");
+    let rig = approvers(rig, "helpers");
+    let vera = rig.server.member("vera", &["helpers"], 0);
+    vera.slash(&rig.room, "context save", &[]).answer_with("Saved as");
+    // A role that only looks like it, by calling itself a number.
+    let helpers = rig.server.role("helpers").to_string();
+    let rig = approvers(rig, &helpers);
+    vera.slash(&rig.room, "context rewind", &[]).answer_with("dropped");
+    let sly = rig.server.member("sly", &[&helpers], 0);
+    refused(&sly.slash(&rig.room, "context save", &[]), "You may not do that here");
+}
+
+/// With these approvers from now on.
+fn approvers(rig: Rig, role: &str) -> Rig {
+    rig.home.configure(&format!("{}approvers = [\"{role}\"]\n", rig.discord.config_toml()));
+    rig.restart()
+}
+
+#[test]
+fn in_a_direct_message_there_is_only_a_kind_word() {
+    let rig = Rig::new();
+    let direct = rig.discord.direct(&rig.mara);
+    let answer = rig.mara.slash(&direct, "context save", &[]);
+    refused(&answer, "in servers only");
+    assert_eq!(answer.acknowledged().0, 4);
+}

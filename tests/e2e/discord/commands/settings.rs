@@ -1,0 +1,38 @@
+//! `/settings`.
+
+use chorus_tests::discord::permissions::{ADMINISTRATOR, MANAGE_GUILD};
+
+use super::{Rig, refused};
+
+const CONFIG: &str = "[permission_grants]\nkeeper = [\"locked\"]\n\
+    [providers.local]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:9\"\n";
+
+#[test]
+fn settings_are_shown_set_and_taken_back() {
+    let rig = Rig::with(CONFIG);
+    let vera = rig.server.member("vera", &["keeper"], MANAGE_GUILD);
+    let slash =
+        |command: &str, options: &[(&str, &str)]| vera.slash(&rig.room, &format!("settings {command}"), options);
+    let shown = slash("idle", &[]).answer_with("`defaults.idle_timeout` is `30m`");
+    assert!(shown.ephemeral);
+    slash("idle", &[("timeout", "2h")]).answer_with("is now `2h`");
+    slash("idle", &[("reset", "true")]).answer_with("is now `30m`. What was set before: `2h`.");
+    refused(&slash("idle", &[("timeout", "soon")]), "idle_timeout");
+    slash("model", &[("model", "local/small")]).answer_with("`default_model` is now `local/small`");
+    slash("permissions", &[("profile", "locked")]).answer_with("is now `locked`");
+    refused(&slash("permissions", &[("profile", "open")]), "may not grant the profile `open`");
+    refused(&slash("permissions", &[("reset", "true")]), "may not grant the profile `standard`");
+    let all = slash("show", &[]).answer_with("defaults.idle_timeout = 30m (default)");
+    assert!(all.content.contains("defaults.permissions = locked (settings)"), "{all:?}");
+    assert!(!all.content.contains("token_file") && !all.content.contains("base_url"), "{all:?}");
+    let keys = slash("validate-keys", &[]).answer_with("**local**");
+    assert!(keys.content.contains('✗'), "{keys:?}");
+
+    let rows: Vec<(String, String)> = rig.audit().into_iter().map(|row| (row.action, row.user)).collect();
+    let who = format!("discord:{}", vera.id);
+    let due = ["idle_timeout", "idle_timeout", "default_model", "permissions"];
+    assert_eq!(rows, due.map(|name| (format!("settings:{name}"), who.clone())));
+    // Who may manage the server in every other way.
+    let boss = rig.server.member("boss", &[], ADMINISTRATOR);
+    boss.slash(&rig.room, "settings idle", &[("timeout", "1h")]).answer_with("is now `1h`");
+}
