@@ -1,1 +1,6 @@
 //! Agents in the channels of a Discord server: the real daemon against the fake of the harness.
+
+mod approvals;
+mod commands;
+mod notices;
+mod rooms;
