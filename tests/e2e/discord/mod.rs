@@ -3,5 +3,6 @@
 mod answers;
 mod approvals;
 mod commands;
+mod fake;
 mod notices;
 mod rooms;
