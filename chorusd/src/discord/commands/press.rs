@@ -8,19 +8,47 @@ use uuid::Uuid;
 
 use super::call::Asker;
 use super::confirm::{Answer, Deed};
+use super::definitions::Right;
 use super::reply::Reply;
-use super::told::{edit, first, whisper};
-use super::{BUSY, DIRECT, agent, asker, context, history, is_ours, known, whole};
+use super::told::{edit, first, say};
+use super::words::sorry;
+use super::{BUSY, DIRECT, agent, asker, context, history, known, whole};
 use crate::discord::bridge::Bridge;
 use crate::discord::rest::interactions::{First, Way};
+use crate::discord::{answer, approvals, rooms};
 use crate::failure::{Failure, Result};
+use crate::who::Answerer;
 
 /// What a button is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Pressed {
-    History { agent: Uuid, page: u64 },
+    History {
+        agent: Uuid,
+        page: u64,
+    },
     Confirm(Uuid),
     Cancel(Uuid),
+    Stop {
+        turn: Uuid,
+    },
+    Restore {
+        session: Uuid,
+    },
+    /// An answer to an approval, which reads the rest.
+    Approval,
+}
+
+/// What came of it.
+#[derive(Debug)]
+enum Done {
+    /// The message of the button says something else now.
+    Changed(Reply),
+    /// Everybody is told.
+    Told(String),
+    /// Who pressed is told.
+    Whispered(String),
+    /// The message changes by itself.
+    Seen,
 }
 
 impl Pressed {
@@ -33,6 +61,9 @@ impl Pressed {
             }
             "confirm" => Self::Confirm(rest.parse().ok()?),
             "cancel" => Self::Cancel(rest.parse().ok()?),
+            "stop" => Self::Stop { turn: rest.parse().ok()? },
+            "restore" => Self::Restore { session: rest.parse().ok()? },
+            "approve" | "always" | "deny" => Self::Approval,
             _ => return None,
         })
     }
@@ -46,7 +77,7 @@ pub async fn press(bridge: Arc<Bridge>, pressed: ComponentInteraction) {
         first(&bridge, &way, &First::Say(DIRECT.into())).await;
         return;
     };
-    if !is_ours(&bridge, guild) {
+    if !bridge.rooms.serves(guild) {
         return;
     }
     let Some(what) = Pressed::parse(&data.custom_id) else {
@@ -61,21 +92,37 @@ pub async fn press(bridge: Arc<Bridge>, pressed: ComponentInteraction) {
         return;
     }
     let by = known(asker(&bridge, guild, channel_id, &member), &member).await;
-    let done = whole(&bridge, async move { act(what, &by).await }).await;
+    let done = whole(&bridge, async move { act(what, &data.custom_id, &by).await }).await;
     match done {
-        Ok(reply) => edit(&bridge, &way, &reply).await,
-        Err(failure) => whisper(&bridge, &way, &failure).await,
+        Ok(Done::Changed(reply)) => edit(&bridge, &way, &reply).await,
+        Ok(Done::Told(text)) => say(&bridge, &way, &text, false).await,
+        Ok(Done::Whispered(text)) => say(&bridge, &way, &text, true).await,
+        Ok(Done::Seen) => {}
+        Err(failure) => say(&bridge, &way, &sorry(&failure), true).await,
     }
 }
 
-async fn act(what: Pressed, by: &Asker) -> Result<Reply> {
+async fn act(what: Pressed, id: &str, by: &Asker) -> Result<Done> {
+    let who = &by.person.requester;
     match what {
-        Pressed::History { agent, page } => history::turn(by, agent, page).await,
+        Pressed::History { agent, page } => history::turn(by, agent, page).await.map(Done::Changed),
         Pressed::Confirm(id) => match answered(by, id)? {
             Deed::Clear { agent, save } => context::clear_now(by, agent, save).await,
             Deed::Destroy { agent, keep_files } => agent::destroy_now(by, agent, keep_files).await,
-        },
-        Pressed::Cancel(id) => answered(by, id).map(|_| Reply::new("Nothing was done.")),
+        }
+        .map(Done::Changed),
+        Pressed::Cancel(id) => answered(by, id).map(|_| Done::Changed(Reply::new("Nothing was done."))),
+        Pressed::Stop { turn } => {
+            answer::stop(&by.bridge, turn, who, by.person.rights.changes()).await.map(|()| Done::Seen)
+        }
+        Pressed::Restore { session } => {
+            by.note(by.own().as_deref(), "context.restore", Right::Change).await?;
+            rooms::restore(&by.bridge, by.channel, &session.to_string(), true).await.map(Done::Told)
+        }
+        Pressed::Approval => {
+            let by_whom = Answerer { who: who.clone(), approver: by.person.rights.approver };
+            approvals::pressed(&by.bridge, id, &by_whom).await.map(Done::Whispered)
+        }
     }
 }
 
@@ -103,6 +150,11 @@ mod tests {
         assert_eq!(Pressed::parse(&id), Some(Pressed::History { agent, page }));
         assert_eq!(Pressed::parse(&format!("confirm:{agent}")), Some(Pressed::Confirm(agent)));
         assert_eq!(Pressed::parse(&format!("cancel:{agent}")), Some(Pressed::Cancel(agent)));
+        assert_eq!(Pressed::parse(&format!("stop:{agent}")), Some(Pressed::Stop { turn: agent }));
+        assert_eq!(Pressed::parse(&format!("restore:{agent}")), Some(Pressed::Restore { session: agent }));
+        for answer in ["approve", "always", "deny"] {
+            assert_eq!(Pressed::parse(&format!("{answer}:k7mq2x:01234567")), Some(Pressed::Approval));
+        }
         for wrong in
             ["", "history", "history:x:1", "history:1", "confirm:", "nothing:1", &format!("history:{agent}:-1")]
         {
