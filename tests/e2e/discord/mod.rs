@@ -1,1 +1,3 @@
 //! Agents in the channels of a Discord server: the real daemon against the fake of the harness.
+
+mod messages;

@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use super::call::Asker;
 use super::confirm::{Answer, Deed};
-use super::reply::Reply;
 use super::definitions::Right;
+use super::reply::Reply;
 use super::told::{edit, first, say};
 use super::words::sorry;
 use super::{BUSY, DIRECT, agent, asker, context, history, is_ours, known, whole};
@@ -22,11 +22,18 @@ use crate::who::Answerer;
 /// What a button is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Pressed {
-    History { agent: Uuid, page: u64 },
+    History {
+        agent: Uuid,
+        page: u64,
+    },
     Confirm(Uuid),
     Cancel(Uuid),
-    Stop { turn: Uuid },
-    Restore { session: Uuid },
+    Stop {
+        turn: Uuid,
+    },
+    Restore {
+        session: Uuid,
+    },
     /// An answer to an approval, which reads the rest.
     Approval,
 }
