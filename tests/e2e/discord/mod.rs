@@ -5,5 +5,6 @@ mod approvals;
 mod commands;
 mod fake;
 mod gateway;
+mod messages;
 mod notices;
 mod rooms;
