@@ -13,7 +13,10 @@ fn a_channel_that_is_there_is_bound_and_unbound() {
     let (made, lounge) = (rig.agent("maps"), rig.guild.channel("lounge"));
     let set = rig.set("maps", "channel_id", format!("<#{}>", lounge.id)).expect("bound");
     assert_eq!(set.old, Some(made.id.to_string().into()));
-    assert_eq!((set.agent.channel_id, set.agent.guild_id), (Some(lounge.id.to_string()), Some(rig.guild.id.to_string())));
+    assert_eq!(
+        (set.agent.channel_id, set.agent.guild_id),
+        (Some(lounge.id.to_string()), Some(rig.guild.id.to_string()))
+    );
     assert_eq!(rig.said("maps", "guild_id"), rig.guild.id.to_string());
     assert!(made.is_there(), "it is nobody's now, and left");
     for nothing in ["", "null"] {

@@ -35,7 +35,8 @@ fn an_agent_gets_a_channel_in_the_category_with_topic_and_welcome() {
 #[test]
 fn a_long_prompt_is_shortened_and_secrets_stay_out() {
     let rig = Rig::new();
-    let secret = "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKl-wAAAAAA";
+    let secret =
+        "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKl-wAAAAAA";
     let prompt = format!("Use {secret}. {}", "You keep maps of everything. ".repeat(200));
     let params = InitParams { name: "maps".into(), system_prompt: Some(prompt), ..InitParams::default() };
     rig.client().call::<Init>(&params).expect("agent.init");
