@@ -26,14 +26,14 @@ pub struct Rig {
 
 impl Rig {
     pub fn new() -> Self {
-        Self::with("", "")
+        Self::with("", "", "")
     }
 
-    /// With more keys of `[discord]` and more tables.
-    pub fn with(keys: &str, tables: &str) -> Self {
+    /// With more keys at the top, more tables, and more keys of `[discord]`.
+    pub fn with(top: &str, tables: &str, keys: &str) -> Self {
         let (discord, server, home) = (Discord::start(), ModelServer::start(), home());
         let guild = discord.guild("home");
-        home.configure(&format!("{}\n{tables}\n{}{keys}\n", server.config_toml(), discord.config_toml()));
+        home.configure(&format!("{top}\n{}\n{tables}\n{}{keys}\n", server.config_toml(), discord.config_toml()));
         let rig = Self { server, home, daemon: None, guild, discord };
         rig.started()
     }
@@ -85,6 +85,13 @@ impl Rig {
             system_prompt: Some(format!("You are {name}.")),
             ..InitParams::default()
         })
+    }
+
+    /// The same with these permissions, in a channel.
+    pub fn agent_with(&self, name: &str, permissions: &str) -> Room {
+        let params = InitParams { name: name.into(), permissions: Some(permissions.into()), ..InitParams::default() };
+        let made = self.client().call::<Init>(&params).expect("agent.init");
+        self.room(&made.agent)
     }
 
     /// Makes an agent, and gives its channel.
