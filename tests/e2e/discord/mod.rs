@@ -4,5 +4,6 @@ mod answers;
 mod approvals;
 mod commands;
 mod fake;
+mod gateway;
 mod notices;
 mod rooms;
