@@ -35,7 +35,8 @@ pub async fn init(call: &Call) -> Result<Reply> {
         Some(channel) => format!(": <#{channel}>"),
         None => ". It has no channel; `/agent config` binds one".to_owned(),
     };
-    Ok(Reply::new(format!("The agent **{}** {what}{place}.", plain(&made.agent.name, 64))))
+    let text = format!("The agent **{}** {what}{place}.", plain(&made.agent.name, 64));
+    Ok(Reply::new(text + &warnings(&made.warnings)))
 }
 
 /// Asks whether an agent is to be taken away.

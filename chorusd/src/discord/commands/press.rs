@@ -12,7 +12,7 @@ use super::definitions::Right;
 use super::reply::Reply;
 use super::told::{edit, first, say};
 use super::words::sorry;
-use super::{BUSY, DIRECT, agent, asker, context, history, is_ours, known, whole};
+use super::{BUSY, DIRECT, agent, asker, context, history, known, whole};
 use crate::discord::bridge::Bridge;
 use crate::discord::rest::interactions::{First, Way};
 use crate::discord::{answer, approvals, rooms};
@@ -77,7 +77,7 @@ pub async fn press(bridge: Arc<Bridge>, pressed: ComponentInteraction) {
         first(&bridge, &way, &First::Say(DIRECT.into())).await;
         return;
     };
-    if !is_ours(&bridge, guild) {
+    if !bridge.rooms.serves(guild) {
         return;
     }
     let Some(what) = Pressed::parse(&data.custom_id) else {

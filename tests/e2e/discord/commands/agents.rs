@@ -12,9 +12,14 @@ const GRANTS: &str = "[permission_grants]\nkeeper = [\"locked\"]\n";
 fn an_agent_is_made_and_listed() {
     let rig = Rig::with(GRANTS);
     let vera = rig.server.member("vera", &["keeper"], MANAGE_CHANNELS);
-    let made = vera.slash(&rig.room, "agent init", &[("name", "poet"), ("system_prompt", "Rhyme."), ("permissions", "locked")]);
+    let made = vera.slash(
+        &rig.room,
+        "agent init",
+        &[("name", "poet"), ("system_prompt", "Rhyme."), ("permissions", "locked")],
+    );
     let answer = made.answer_with("The agent **poet** is there");
-    assert!(!answer.ephemeral, "{answer:?}");
+    let room = rig.server.room("poet");
+    assert!(!answer.ephemeral && answer.content.contains(&format!("<#{}>", room.id)), "{answer:?}");
     let poet = rig.client().status_of("poet");
     assert_eq!(poet.permissions, "locked");
     assert_eq!(rig.audit().iter().filter(|row| row.action.contains("agent.init")).count(), 1);
@@ -26,8 +31,7 @@ fn an_agent_is_made_and_listed() {
     // Without Manage Channels it is the channel's own.
     let own = rig.otto.slash(&rig.room, "agent list", &[]).answer_with("**scribe**");
     assert!(!own.content.contains("poet"), "{own:?}");
-    let elsewhere = rig.server.channel("elsewhere");
-    rig.otto.slash(&elsewhere, "agent list", &[]).answer_with("There are no agents here");
+    rig.otto.slash(&rig.hall, "agent list", &[]).answer_with("There are no agents here");
 }
 
 #[test]
@@ -43,7 +47,7 @@ fn a_profile_is_given_by_who_may_grant_it_only() {
     refused(&config(&vera, "open"), "may not grant the profile `open`");
     refused(&config(&rig.mara, "locked"), "may not grant the profile `locked`");
     assert_eq!(rig.client().status_of("scribe").permissions, "standard");
-    config(&vera, "locked").answer_with("`permissions` is now `locked`. It was `standard`.");
+    config(&vera, "locked").answer_with("`permissions` is now `locked`");
     // Back to the default is granting that.
     let reset = [("name", "scribe"), ("key", "permissions"), ("reset", "true")];
     refused(&vera.slash(&rig.room, "agent config", &reset), "may not grant the profile `standard`");
@@ -74,9 +78,7 @@ fn an_agent_is_bound_to_a_channel_of_this_server_only() {
     let rig = Rig::new();
     let abroad = rig.discord.guild("abroad");
     let (theirs, ours) = (abroad.channel("theirs"), rig.server.channel("ours"));
-    let bind = |value: &str| {
-        rig.slash("agent config", &[("name", "scribe"), ("key", "channel_id"), ("value", value)])
-    };
+    let bind = |value: &str| rig.slash("agent config", &[("name", "scribe"), ("key", "channel_id"), ("value", value)]);
     for wrong in [theirs.id.to_string(), "12345".to_owned(), "nowhere".to_owned()] {
         refused(&bind(&wrong), "channel");
         assert_eq!(rig.client().status_of("scribe").channel_id, Some(rig.room.id.to_string()), "{wrong}");
