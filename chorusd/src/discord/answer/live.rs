@@ -102,12 +102,13 @@ async fn go_on(
 
 fn body(bridge: &Bridge, mut heard: Heard) -> Body {
     // An agent may be told to keep secrets; a channel is told none.
-    heard.text = bridge.ops.models.redactor().cut_text(heard.text);
+    let redactor = bridge.ops.models.redactor();
+    heard.text = redactor.cut_text(heard.text);
     let stop = heard.turn.map(|turn| Button {
         custom_id: format!("stop:{turn}"),
         label: "Stop".into(),
         style: Style::Secondary,
         disabled: false,
     });
-    Body { content: heard.shown(), buttons: stop.into_iter().collect(), file: None }
+    Body { content: redactor.text(&heard.shown()).into_owned(), buttons: stop.into_iter().collect(), file: None }
 }

@@ -1,0 +1,139 @@
+//! What Discord refuses, forgets or cannot do now.
+
+use std::time::Duration;
+
+use chorus_tests::discord::permissions::{ATTACH_FILES, READ_MESSAGE_HISTORY, SEND_MESSAGES};
+use chorus_tests::discord::{Fault, Room};
+use chorus_tests::model_server::Answer;
+use chorus_tests::{DEADLINE, wait_until};
+
+use super::rig::Rig;
+
+fn posts(room: &Room) -> String {
+    format!("POST /channels/{}/messages", room.id)
+}
+
+fn logged(rig: &Rig, text: &str) {
+    wait_until(text, DEADLINE, || rig.daemon().log().contains(text).then_some(()));
+}
+
+#[test]
+fn a_channel_that_has_to_wait_holds_up_no_other_and_loses_nothing() {
+    let mut rig = Rig::new();
+    let other = rig.agent("other");
+    rig.settled();
+    let after = Duration::from_secs(1336);
+    let before = rig.discord.requests_to(&posts(&rig.room)).len();
+    rig.discord.fail(&posts(&rig.room), 1, Fault::RateLimit { after, global: false });
+    for word in ["one", "two", "three"] {
+        rig.model.anthropic().say([word]);
+    }
+    let asked = rig.ask("first");
+    _ = rig.discord.wait_for_requests(&posts(&rig.room), before + 1);
+    wait_until("both to be answered", DEADLINE, || (rig.model.requests().len() == 1).then_some(()));
+    other.say(&rig.mara, "second");
+    let at_once = other.wait_for("an answer", |all| all.iter().find(|post| post.reply_to.is_some()).cloned());
+    assert_eq!(at_once.content, "two");
+    let second = rig.ask("third");
+    wait_until("the third", DEADLINE, || (rig.model.requests().len() == 3).then_some(()));
+    assert!(rig.since(asked).is_empty());
+    assert_eq!(rig.discord.requests_to(&posts(&rig.room)).len(), before + 1, "it is not asked again before its time");
+    // A new daemon does not know of the limit, and has what is to be posted.
+    rig.kill();
+    rig.start();
+    rig.settled();
+    let answers: Vec<_> = rig.since(asked).into_iter().map(|post| (post.reply_to, post.content)).collect();
+    assert_eq!(answers, [(Some(asked), "one".into()), (Some(second), "three".into())]);
+}
+
+#[test]
+fn what_may_pass_is_tried_until_it_is_there_and_is_there_once() {
+    let rig = Rig::new();
+    let short = Duration::from_millis(50);
+    for (fault, times) in [
+        (Fault::Status(502), 3),
+        (Fault::Reset, 2),
+        (Fault::Lost, 1),
+        (Fault::Html403, 2),
+        (Fault::RateLimit { after: short, global: false }, 2),
+        (Fault::RateLimit { after: short, global: true }, 1),
+    ] {
+        let said = format!("{fault:?}").replace(['{', '}'], "");
+        rig.discord.fail(&posts(&rig.room), times, fault);
+        rig.model.anthropic().say([&*said]);
+        assert_eq!(rig.one(rig.ask("go on")).content, said);
+    }
+    // The same for what changes a message.
+    for fault in [Fault::Status(500), Fault::Lost, Fault::Reset] {
+        let said = format!("{fault:?}");
+        rig.model.anthropic().answer(Answer::text(["So "]).gate(&said).then(&said));
+        let asked = rig.ask("go on");
+        rig.room.wait_for("a live message", |all| all.iter().find(|post| post.reply_to == Some(asked)).map(drop));
+        rig.discord.fail("PATCH /channels/*/messages/*", 2, fault);
+        rig.model.open(&said);
+        assert_eq!(rig.one(asked).content, format!("So {said}"));
+    }
+}
+
+#[test]
+fn a_channel_that_is_deleted_takes_its_posts_with_it_and_nothing_else() {
+    let rig = Rig::new();
+    let other = rig.agent("other");
+    rig.model.anthropic().answer(Answer::text(["So far"]).gate("go").then("!"));
+    rig.ask("tell me");
+    rig.room.post("So far");
+    rig.room.remove();
+    rig.model.open("go");
+    logged(&rig, "a channel is gone");
+    rig.model.anthropic().say(["Here."]);
+    other.say(&rig.mara, "and you?");
+    assert_eq!(other.post("Here.").content, "Here.");
+    wait_until("an empty outbox", DEADLINE, || (rig.outbox() == 0).then_some(()));
+}
+
+#[test]
+fn without_the_permission_to_post_it_goes_on_when_it_has_it_again() {
+    let rig = Rig::new();
+    rig.settled();
+    rig.room.deny(SEND_MESSAGES);
+    rig.model.anthropic().say(["unheard"]);
+    rig.ask("can you hear me?");
+    logged(&rig, "a post is given up");
+    wait_until("an empty outbox", DEADLINE, || (rig.outbox() == 0).then_some(()));
+    rig.room.allow();
+    rig.model.anthropic().say(["Now I can."]);
+    assert_eq!(rig.one(rig.ask("and now?")).content, "Now I can.");
+}
+
+#[test]
+fn a_lesser_permission_that_is_missing_costs_only_what_needs_it() {
+    let rig = Rig::new();
+    rig.settled();
+    rig.room.deny(ATTACH_FILES);
+    rig.model.anthropic().say(["line\n".repeat(12_000)]);
+    let answer = rig.one(rig.ask("all of it"));
+    assert!(answer.files.is_empty() && answer.content.contains("Attach Files"), "{answer:?}");
+    rig.room.deny(READ_MESSAGE_HISTORY);
+    rig.model.anthropic().say(["No reply, but an answer."]);
+    rig.ask("are you there?");
+    assert_eq!(rig.room.post("No reply").reply_to, None);
+}
+
+#[test]
+fn an_answer_whose_message_was_deleted_is_posted_anew() {
+    let rig = Rig::new();
+    rig.model.anthropic().answer(Answer::text(["So far"]).gate("go").then("!"));
+    let asked = rig.ask("tell me");
+    let live = rig.room.post("So far");
+    rig.room.delete(live.id);
+    rig.model.open("go");
+    let answer = rig.one(asked);
+    assert!(answer.id != live.id && answer.content == "So far!", "{answer:?}");
+    // So is one to a question that was deleted: it answers nothing then.
+    rig.model.anthropic().answer(Answer::text(["On my way"]).gate("on"));
+    let asked = rig.ask("never mind");
+    rig.model.reached("on");
+    rig.room.delete(asked);
+    rig.model.open("on");
+    rig.room.post("On my way");
+}

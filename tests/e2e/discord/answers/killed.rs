@@ -1,0 +1,120 @@
+//! kill -9 while an answer is on its way.
+
+use std::time::Duration;
+
+use chorus_tests::discord::Fault;
+use chorus_tests::model_server::Answer;
+use chorus_tests::{DEADLINE, wait_until};
+
+use super::rig::Rig;
+
+/// Three messages.
+fn long(number: usize) -> String {
+    ["a", "b", "c"].map(|letter| format!("{number}{letter} ").repeat(500)).concat()
+}
+
+/// What was said, in the parts that it was posted in.
+fn whole(parts: &[chorus_tests::discord::Shown]) -> String {
+    parts.iter().map(|part| part.content.clone() + " ").collect()
+}
+
+/// After each request that an answer takes, in turn.
+#[test]
+fn at_each_stage_of_posting_nothing_is_lost_and_nothing_doubled() {
+    let mut rig = Rig::new();
+    rig.settled();
+    let (mut interrupted, mut answered) = (0, 0);
+    for stage in 0..8 {
+        let said = long(stage);
+        let (head, rest) = said.split_at(500);
+        rig.model.anthropic().answer(Answer::text([head]).gate(&format!("go {stage}")).then(rest));
+        let writes =
+            || rig.discord.requests_to("* /channels/*/messages/**").iter().filter(|r| r.method != "GET").count();
+        let before = writes();
+        let asked = rig.ask("go on");
+        rig.model.reached(&format!("go {stage}"));
+        if stage > 0 {
+            wait_until("the live message", DEADLINE, || (writes() > before).then_some(()));
+            rig.model.open(&format!("go {stage}"));
+        }
+        wait_until("a stage", DEADLINE, || (writes() >= before + stage.min(4)).then_some(()));
+        rig.kill();
+        rig.model.open(&format!("go {stage}"));
+        rig.start();
+        let posts = rig.answer(asked);
+        if posts[0].content.contains("the daemon ended in the middle") {
+            assert_eq!(posts.len(), 1, "{posts:#?}");
+            interrupted += 1;
+        } else {
+            assert_eq!(whole(&posts), said, "{posts:#?}");
+            answered += 1;
+        }
+    }
+    assert!(interrupted > 0 && answered > 0, "{interrupted} were cut off, {answered} were not");
+    assert_eq!(rig.outbox(), 0);
+}
+
+/// A post that is on its way, and the daemon ends: whether it arrived is not known.
+fn unsure(fault: Fault, arrives: bool, late: bool) {
+    let mut rig = Rig::new();
+    rig.settled();
+    let posts = format!("POST /channels/{}/messages", rig.room.id);
+    let before = rig.discord.requests_to(&posts).len();
+    rig.discord.fail(&posts, 1, fault);
+    rig.discord.fail(&posts, 1000, Fault::Status(503));
+    rig.model.anthropic().say(["Once."]);
+    let asked = rig.ask("go on");
+    _ = rig.discord.wait_for_requests(&posts, before + 2);
+    assert_eq!(rig.since(asked).len(), usize::from(arrives));
+    rig.kill();
+    if late {
+        rig.age();
+        // Discord does not know it by its nonce any more.
+        rig.discord.nonce_window(Duration::ZERO);
+    }
+    rig.discord.heal();
+    rig.start();
+    assert_eq!(rig.one(asked).content, "Once.");
+}
+
+#[test]
+fn what_has_arrived_is_not_posted_again() {
+    unsure(Fault::Lost, true, false);
+}
+
+#[test]
+fn what_has_arrived_is_not_posted_again_however_late() {
+    unsure(Fault::Lost, true, true);
+}
+
+#[test]
+fn what_has_not_arrived_is_posted_however_late() {
+    unsure(Fault::Status(500), false, true);
+}
+
+#[test]
+fn a_message_that_grew_is_the_answer_after_a_crash() {
+    let mut rig = Rig::new();
+    rig.model.anthropic().answer(Answer::text(["So far"]).gate("go").then(" so good."));
+    let asked = rig.ask("tell me");
+    let live = rig.room.post("So far");
+    rig.kill();
+    rig.start();
+    let answer = rig.one(asked);
+    assert!(answer.id == live.id && answer.content.contains("the daemon ended in the middle"), "{answer:?}");
+    // What was answered, but not posted, is posted then.
+    rig.model.anthropic().answer(Answer::text(["So far"]).gate("on").then(" so good."));
+    let asked = rig.ask("again");
+    let live = rig.room.wait_for("a live message", |all| all.iter().find(|post| post.reply_to == Some(asked)).cloned());
+    rig.discord.fail("PATCH /channels/*/messages/*", 1000, Fault::Status(503));
+    rig.model.open("on");
+    wait_until("the turn to end", DEADLINE, || {
+        use chorus_tests::chat::Chat as _;
+        rig.client().texts("scribe").last().is_some_and(|text| text == "So far so good.").then_some(())
+    });
+    rig.kill();
+    rig.discord.heal();
+    rig.start();
+    let answer = rig.one(asked);
+    assert_eq!((answer.id, &*answer.content), (live.id, "So far so good."));
+}

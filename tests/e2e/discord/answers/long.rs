@@ -1,0 +1,78 @@
+//! Answers that are too long for a message, that have nothing in them, or that would call everybody.
+
+use chorus_tests::model_server::Answer;
+
+use super::rig::Rig;
+
+fn said(rig: &Rig, text: &str) -> Vec<chorus_tests::discord::Shown> {
+    rig.model.anthropic().say([text]);
+    rig.answer(rig.ask("go on"))
+}
+
+fn contents(rig: &Rig, text: &str) -> Vec<String> {
+    said(rig, text).into_iter().map(|post| post.content).collect()
+}
+
+#[test]
+fn two_thousand_characters_are_a_message_and_more_are_more() {
+    let rig = Rig::new();
+    for letter in ["x", "漢", "🦀"] {
+        assert_eq!(contents(&rig, &letter.repeat(2000)), [letter.repeat(2000)]);
+        assert_eq!(contents(&rig, &letter.repeat(2001)), [letter.repeat(2000), letter.into()]);
+    }
+    // Never between the parts of what is one for people.
+    let family = "👩‍👩‍👧‍👦";
+    let parts = contents(&rig, &("a".repeat(1996) + &family.repeat(3)));
+    assert_eq!(parts, ["a".repeat(1996), family.repeat(3)]);
+    let parts = contents(&rig, &"z".repeat(8000));
+    assert_eq!(parts, vec!["z".repeat(2000); 4], "alike, and each of them is there");
+}
+
+#[test]
+fn a_block_of_code_is_whole_in_every_message() {
+    let rig = Rig::new();
+    let lines: Vec<String> = (0..250).map(|n| format!("let number_{n} = {n};")).collect();
+    let parts = contents(&rig, &format!("Look:\n```rust\n{}\n```\nDone.", lines.join("\n")));
+    assert!(parts.len() > 2, "{parts:?}");
+    let mut found = Vec::new();
+    for part in &parts {
+        assert_eq!(part.matches("```").count(), 2, "{part}");
+        let code = part.split("```").nth(1).expect("a block").strip_prefix("rust\n").expect("its language");
+        found.extend(code.lines().filter(|line| !line.is_empty()).map(str::to_owned));
+    }
+    assert_eq!(found, lines);
+    assert!(parts[parts.len() - 1].ends_with("```\nDone."));
+}
+
+#[test]
+fn sixty_thousand_characters_are_a_file_with_their_beginning() {
+    let rig = Rig::new();
+    let text: String = (0..6000).map(|n| format!("{n:08}\n\n")).collect();
+    assert_eq!(text.len(), 60_000);
+    let posts = said(&rig, &text);
+    assert_eq!(posts.len(), 1);
+    assert!(posts[0].content.starts_with("00000000\n\n00000001") && posts[0].content.contains("60000 characters"));
+    let file = &posts[0].files[0];
+    assert_eq!((&*file.name, &*file.bytes), ("answer.md", text.as_bytes()));
+    // Also where a message was shown while it grew.
+    rig.model.anthropic().answer(Answer::text([&*text]).gate("go"));
+    let asked = rig.ask("again");
+    let live = rig.room.post("step 1");
+    assert!(live.content.contains("…\n") && live.content.contains("00005999"), "{}", live.content);
+    rig.model.open("go");
+    let answer = rig.one(asked);
+    assert!(answer.id == live.id && answer.files[0].bytes == text.as_bytes());
+}
+
+#[test]
+fn nothing_said_is_told_and_nobody_is_called() {
+    let rig = Rig::new();
+    assert_eq!(contents(&rig, " \n "), ["(no text)"]);
+    let posts = said(&rig, &format!("@everyone and @here and <@{}>", rig.otto.id));
+    assert!(!posts[0].called_everyone && posts[0].content.starts_with("@everyone"), "{posts:?}");
+    for request in rig.discord.requests_to("* /channels/*/messages/**") {
+        if !request.body.is_null() {
+            assert_eq!(request.body["allowed_mentions"], serde_json::json!({"parse": []}), "{request:?}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! A daemon with an agent in a room, a model that is scripted, and what is left to be posted.
+
+use std::time::Duration;
+
+use chorus_proto::Client;
+use chorus_tests::chat::Chat as _;
+use chorus_tests::discord::permissions::{APPLICATION, MENTION_EVERYONE};
+use chorus_tests::discord::{Discord, Person, Room, Server, Shown};
+use chorus_tests::model_server::ModelServer;
+use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
+use rusqlite::{Connection, OpenFlags};
+
+use crate::home;
+
+/// `scribe` has a room of its own; mara asks, otto is somebody else.
+pub struct Rig {
+    pub discord: Discord,
+    pub server: Server,
+    pub room: Room,
+    pub mara: Person,
+    pub otto: Person,
+    pub model: ModelServer,
+    pub home: Home,
+    daemon: Option<Daemon>,
+}
+
+impl Rig {
+    pub fn new() -> Self {
+        let (discord, model, home) = (Discord::start(), ModelServer::start(), home());
+        discord.identify_every(Duration::ZERO);
+        let server = discord.guild("home");
+        server.application_may(APPLICATION | MENTION_EVERYONE);
+        let lobby = server.channel("lobby");
+        let (mara, otto) = (server.member("mara", &[], 0), server.member("otto", &[], 0));
+        let daemon = Daemon::start_with(&home, &format!("{}{}", model.config_toml(), discord.config_toml()));
+        // A server whose commands are there is known.
+        mara.slash(&lobby, "ping", &[]).answer_with("is there");
+        daemon.client().init("scribe");
+        let room = server.room("scribe");
+        Self { discord, server, room, mara, otto, model, home, daemon: Some(daemon) }
+    }
+
+    pub fn client(&self) -> Client {
+        self.daemon().client()
+    }
+
+    pub fn daemon(&self) -> &Daemon {
+        self.daemon.as_ref().expect("a daemon")
+    }
+
+    /// One more agent with a room.
+    pub fn agent(&self, name: &str) -> Room {
+        self.client().init(name);
+        self.server.room(name)
+    }
+
+    pub fn kill(&mut self) {
+        self.daemon.take().expect("a daemon").kill9();
+    }
+
+    pub fn start(&mut self) {
+        self.daemon = Some(Daemon::start(&self.home));
+    }
+
+    pub fn ask(&self, text: &str) -> u64 {
+        self.room.say(&self.mara, text)
+    }
+
+    /// What was posted since a message.
+    pub fn since(&self, message: u64) -> Vec<Shown> {
+        self.room.posts().into_iter().filter(|post| post.id > message).collect()
+    }
+
+    /// Waits until a message is answered for good: what was posted since.
+    #[track_caller]
+    pub fn answer(&self, message: u64) -> Vec<Shown> {
+        self.settled();
+        let posts = self.since(message);
+        let answers = posts.iter().filter(|post| post.reply_to == Some(message)).count();
+        assert!(answers == 1, "{answers} answers: {posts:#?}");
+        assert!(posts.iter().all(|post| post.button("Stop").is_none()), "it is not over: {posts:#?}");
+        posts
+    }
+
+    /// The answer where it is one message.
+    #[track_caller]
+    pub fn one(&self, message: u64) -> Shown {
+        let mut posts = self.answer(message);
+        assert!(posts.len() == 1, "{posts:#?}");
+        posts.remove(0)
+    }
+
+    /// Waits until no message waits for its answer, and no post for its channel.
+    #[track_caller]
+    pub fn settled(&self) {
+        let asked = || self.room.messages().iter().filter(|message| !message.own).map(|message| message.id).max();
+        wait_until("all to be answered and posted", DEADLINE * 2, || {
+            let claimed = self.number("SELECT coalesce(max(message_id), 0) FROM claims")?;
+            let open = self.number("SELECT count(*) FROM claims WHERE state IN ('queued', 'running')")?;
+            let waiting = self.number("SELECT count(*) FROM discord_outbox WHERE sent_id IS NULL")?;
+            (claimed >= asked().unwrap_or(0).cast_signed() && open == 0 && waiting == 0).then_some(())
+        });
+    }
+
+    /// What there is in the outbox.
+    pub fn outbox(&self) -> i64 {
+        self.number("SELECT count(*) FROM discord_outbox").expect("a number")
+    }
+
+    fn number(&self, question: &str) -> Option<i64> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let db = Connection::open_with_flags(self.home.path.join("db/chorus.db"), flags).ok()?;
+        db.busy_timeout(DEADLINE).ok()?;
+        db.query_row(question, [], |row| row.get(0)).ok()
+    }
+
+    /// Posts that were tried before the daemon ended were so ten minutes before.
+    pub fn age(&self) {
+        let db = Connection::open(self.home.path.join("db/chorus.db")).expect("the catalog");
+        let aged = db.execute("UPDATE discord_outbox SET tried_at = tried_at - 600000000000 WHERE tried_at > 0", []);
+        assert!(aged.expect("rows") > 0, "nothing was on its way");
+    }
+}
