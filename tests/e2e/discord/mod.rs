@@ -5,6 +5,7 @@ mod approvals;
 mod burst;
 mod commands;
 mod fake;
+mod gateway;
 mod messages;
 mod notices;
 mod rooms;
