@@ -23,7 +23,7 @@ use crate::agent::summaries::Summaries;
 use crate::agent::{idle, rest};
 use crate::clock::Clock;
 use crate::config::agent::AgentConfig;
-use crate::config::{self, Config, DurabilityMode, Secret};
+use crate::config::{self, Config, DurabilityMode};
 use crate::discord::Discord;
 use crate::failure::{Failure, Result};
 use crate::lifecycle::{
@@ -63,7 +63,7 @@ pub fn run(places: &Places, detached: bool) -> Result<()> {
     let places = &Places { socket, ..places.clone() };
     home::prepare(&places.home)?;
     let _lock = InstanceLock::take(&places.home)?;
-    let redactor = redactor(places, |name| std::env::var_os(name));
+    let redactor = redactor(places, &config);
     let log = log::start(&places.home, config.log_level, !detached, redactor.clone())?;
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
@@ -101,7 +101,8 @@ pub fn run_with(places: &Places, program: &Path, clock: Clock, stops: Stops, rea
     let _lock = InstanceLock::take(&places.home)?;
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
-        let daemon = Daemon::start(places, config, clock, (program, redactor(places, |_| None))).await?;
+        let redactor = redactor(places, &config);
+        let daemon = Daemon::start(places, config, clock, (program, redactor)).await?;
         daemon.serve(socket::listen(&places.socket)?, stops, ready).await
     });
     runtime.shutdown_background();
@@ -116,7 +117,7 @@ pub fn rebuild(places: &Places) -> Result<DoctorResult> {
     let config = Config { resume_on_start: true, ..configure(places)? };
     home::prepare(&places.home)?;
     let _lock = InstanceLock::take(&places.home)?;
-    let redactor = redactor(places, |name| std::env::var_os(name));
+    let redactor = redactor(places, &config);
     log::start(&places.home, config.log_level, false, redactor.clone())?;
     let set_aside = damage::set_aside(&places.home, Clock::system().now())?;
     if let Some(aside) = &set_aside {
@@ -153,12 +154,13 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
         .map_err(|e| Failure::io("cannot start", &e))
 }
 
-/// What takes secrets out. It knows Discord's token, and learns the keys of providers as they are read.
-fn redactor(places: &Places, env: impl Fn(&str) -> Option<std::ffi::OsString>) -> Arc<Redactor> {
+/// What takes secrets out. It knows Discord's token, wherever that is, and learns the keys of providers as they are read.
+fn redactor(places: &Places, config: &Config) -> Arc<Redactor> {
     let home = places.home.clone();
     let redactor = Redactor::new(move || fingerprint::key(&home));
-    if let Some(token) = env(config::discord::TOKEN) {
-        redactor.learn(&Secret::new(token.to_string_lossy().into_owned()));
+    // What is no token Discord's part complains of.
+    if let Ok(Some(token)) = config.discord.read_token() {
+        redactor.learn(&token);
     }
     Arc::new(redactor)
 }
@@ -368,7 +370,8 @@ impl Daemon {
 /// What commands do not see wherever it lies: the socket, the configuration, files with keys.
 fn out_of_reach(places: &Places, config: &Config) -> Vec<PathBuf> {
     let keys = config.providers.values().filter_map(|provider| provider.key.file()).map(Path::to_owned);
-    [places.socket.clone(), places.config.clone()].into_iter().chain(keys).collect()
+    let token = config.discord.token.file().map(Path::to_owned);
+    [places.socket.clone(), places.config.clone()].into_iter().chain(keys).chain(token).collect()
 }
 
 /// Fills the directory from the catalog.

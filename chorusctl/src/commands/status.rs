@@ -1,7 +1,9 @@
 //! `chorusctl status`. It is asked often, by people and by prompts of shells: no local time is shown here, because
 //! reading the time zone would take longer than everything else.
 
-use chorus_proto::methods::daemon::{DaemonInfo, SandboxInfo, Status, StatusParams, StatusResult};
+use chorus_proto::methods::daemon::{
+    DaemonInfo, DiscordInfo, DiscordState, SandboxInfo, Status, StatusParams, StatusResult,
+};
 use chorus_proto::methods::tasks::{List, ListParams, TaskStatus};
 use chorus_proto::{Agent, TodayUsage};
 
@@ -80,6 +82,22 @@ fn confined(sandbox: &SandboxInfo) -> String {
     text
 }
 
+/// `connected, 2 servers`; nothing where there is no token.
+fn discord(out: &mut Out, info: &DiscordInfo) -> Option<String> {
+    let why = info.why.as_deref().map(|why| format!(": {}", safe::one_line(why))).unwrap_or_default();
+    let next = info.until.map(|at| format!("; next try in {}", out.clock().until(at))).unwrap_or_default();
+    let hint = info.hint.as_deref().map(|hint| format!(" ({})", safe::one_line(hint))).unwrap_or_default();
+    if info.connected {
+        return Some(format!("connected, {}", count(info.guilds, "server")));
+    }
+    match info.state? {
+        DiscordState::Off => None,
+        DiscordState::Connecting => Some("connecting".to_owned()),
+        DiscordState::Connected | DiscordState::Waiting => Some(format!("not connected{why}{next}")),
+        DiscordState::Stopped => Some(format!("stopped{why}{hint}")),
+    }
+}
+
 fn write(out: &mut Out, status: &StatusResult) -> Result<(), Failure> {
     let first = line(out, &status.daemon);
     writeln!(out, "{first}")?;
@@ -90,8 +108,8 @@ fn write(out: &mut Out, status: &StatusResult) -> Result<(), Failure> {
     if status.tasks.running + status.tasks.finished > 0 {
         writeln!(out, "tasks {} running, {} finished", status.tasks.running, status.tasks.finished)?;
     }
-    if status.discord.connected {
-        writeln!(out, "Discord connected, {}", count(status.discord.guilds, "server"))?;
+    if let Some(text) = discord(out, &status.discord) {
+        writeln!(out, "Discord {text}")?;
     }
     if status.models.available > 0 {
         writeln!(out, "{} available", count(status.models.available, "model"))?;

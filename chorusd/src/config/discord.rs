@@ -46,6 +46,27 @@ impl Default for Discord {
 }
 
 impl Discord {
+    /// The token; `None` where none is configured. Reads a file: blocks.
+    ///
+    /// # Errors
+    /// In words, why what is there cannot be used. The token itself is never said.
+    pub fn read_token(&self) -> Result<Option<Secret>, String> {
+        let text = match &self.token {
+            Key::None | Key::Env { value: None, .. } => return Ok(None),
+            Key::Env { value: Some(value), .. } => value.expose().to_owned(),
+            Key::Credential { name, path: None } => {
+                return Err(format!("the service manager passed no credential {name}"));
+            }
+            Key::File(path) | Key::Credential { path: Some(path), .. } => std::fs::read_to_string(path)
+                .map_err(|e| format!("the token cannot be read from {}: {e}", path.display()))?,
+        };
+        let text = text.trim();
+        if text.is_empty() || !text.chars().all(|c| c.is_ascii_graphic()) {
+            return Err("what stands where Discord's token should be is no token".into());
+        }
+        Ok(Some(Secret::new(text.to_owned())))
+    }
+
     /// Looks where the token is: in the environment as it is now, in `dir` for a relative file.
     pub(super) fn find_token(&mut self, dir: &Path, env: &dyn Fn(&str) -> Option<OsString>) {
         match &mut self.token {

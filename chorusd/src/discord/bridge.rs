@@ -12,8 +12,7 @@ use super::inbound::Inbound;
 use super::posts::Posts;
 use super::rest::Rest;
 use super::rooms::Rooms;
-use crate::config::discord::Discord as Config;
-use crate::config::{Key, Secret};
+use crate::config::Secret;
 use crate::ops::Ops;
 use crate::ops::discord::State;
 
@@ -42,7 +41,7 @@ impl Bridge {
     pub async fn new(ops: Arc<Ops>, stop: CancellationToken, tasks: TaskTracker) -> Option<Self> {
         let config = ops.config.discord.clone();
         let made = tokio::task::spawn_blocking(move || {
-            let Some(token) = token(&config)? else { return Ok(None) };
+            let Some(token) = config.read_token()? else { return Ok(None) };
             let rest = Rest::new(&config, &token).map_err(|e| e.to_string())?;
             Ok::<_, String>(Some((token, rest, Inbound::new(&config)?)))
         });
@@ -72,22 +71,4 @@ impl Bridge {
     pub fn clean(&self, text: &str) -> String {
         self.ops.models.redactor().text(text).into_owned()
     }
-}
-
-/// The token; `None` where none is configured. Reads a file: blocks.
-fn token(config: &Config) -> Result<Option<Secret>, String> {
-    let text = match &config.token {
-        Key::None | Key::Env { value: None, .. } => return Ok(None),
-        Key::Env { value: Some(value), .. } => value.expose().to_owned(),
-        Key::Credential { name, path: None } => {
-            return Err(format!("the service manager passed no credential {name}"));
-        }
-        Key::File(path) | Key::Credential { path: Some(path), .. } => std::fs::read_to_string(path)
-            .map_err(|e| format!("the token cannot be read from {}: {e}", path.display()))?,
-    };
-    let text = text.trim();
-    if text.is_empty() || !text.chars().all(|c| c.is_ascii_graphic()) {
-        return Err("what stands where the token should be is no token".into());
-    }
-    Ok(Some(Secret::new(text.to_owned())))
 }

@@ -7,6 +7,7 @@ use serenity::http::{LightMethod, Request, Route};
 use serenity::model::event::Event;
 use serenity::model::guild::Role;
 use serenity::model::id::{GuildId, RoleId};
+use tokio::sync::Mutex;
 
 use super::rest::{Rest, RestError};
 
@@ -15,15 +16,19 @@ type Names = HashMap<RoleId, String>;
 /// Roles by server, in memory. Told by the gateway; asked for where that has not told them, as after a connection that was taken up
 /// again.
 #[derive(Debug, Default)]
-pub struct Guilds(RwLock<HashMap<GuildId, Names>>);
+pub struct Guilds {
+    known: RwLock<HashMap<GuildId, Names>>,
+    /// However many want to know, one asks.
+    asking: Mutex<()>,
+}
 
 impl Guilds {
     fn read(&self) -> RwLockReadGuard<'_, HashMap<GuildId, Names>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+        self.known.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, HashMap<GuildId, Names>> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+        self.known.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes from an event what it says of roles.
@@ -64,12 +69,20 @@ impl Guilds {
         all
     }
 
+    fn knows(&self, guild: GuildId) -> bool {
+        self.read().contains_key(&guild)
+    }
+
     /// Asks for the roles of a server that are not known yet.
     ///
     /// # Errors
     /// What Discord says.
     pub async fn learn(&self, rest: &Rest, guild: GuildId) -> Result<(), RestError> {
-        if self.read().contains_key(&guild) {
+        if self.knows(guild) {
+            return Ok(());
+        }
+        let _one_at_a_time = self.asking.lock().await;
+        if self.knows(guild) {
             return Ok(());
         }
         #[derive(serde::Deserialize)]

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use chorus_proto::PROTOCOL;
 use chorus_proto::methods::daemon::{
-    DaemonInfo, DiscordInfo, HelloParams, HelloResult, ModelCounts, SandboxInfo, StatusParams, StatusResult,
-    StopParams, StopResult, TaskCounts,
+    DaemonInfo, DiscordInfo, DiscordState, HelloParams, HelloResult, ModelCounts, SandboxInfo, StatusParams,
+    StatusResult, StopParams, StopResult, TaskCounts,
 };
 
+use super::discord::State;
 use super::{Ops, select, view};
 use crate::failure::Result;
 
@@ -58,9 +59,25 @@ pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
         },
         agents: view::agents(ops, &entries).await?,
         tasks: TaskCounts { running, finished },
-        discord: DiscordInfo::default(),
+        discord: discord(ops),
         models: ModelCounts { available: ops.models.count() },
     })
+}
+
+/// How the connection to Discord stands.
+fn discord(ops: &Ops) -> DiscordInfo {
+    let info = |state| DiscordInfo { state: Some(state), ..DiscordInfo::default() };
+    match ops.discord.state() {
+        State::Off => info(DiscordState::Off),
+        State::Connecting => info(DiscordState::Connecting),
+        State::Connected => {
+            DiscordInfo { connected: true, guilds: ops.discord.guilds(), ..info(DiscordState::Connected) }
+        }
+        State::Waiting { until, why } => {
+            DiscordInfo { why: Some(why), until: Some(until), ..info(DiscordState::Waiting) }
+        }
+        State::Stopped { why, hint } => DiscordInfo { why: Some(why), hint: Some(hint), ..info(DiscordState::Stopped) },
+    }
 }
 
 /// How commands are confined, where that is known or soon will be.

@@ -104,7 +104,35 @@ pub struct TaskCounts {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiscordInfo {
     pub connected: bool,
+    /// The servers that it is in.
     pub guilds: u64,
+    /// Older daemons do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<DiscordState>,
+    /// Why it is not connected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// What a person can do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// When the next try is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+}
+
+/// How the connection to Discord stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum DiscordState {
+    /// There is no token.
+    Off,
+    Connecting,
+    Connected,
+    /// It tries again at `until`.
+    Waiting,
+    /// It does not try again before a restart.
+    Stopped,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

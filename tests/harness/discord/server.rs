@@ -98,6 +98,19 @@ impl Server {
         self.shared.change(|state| state.add_channel(self.id, CATEGORY, name, None, None))
     }
 
+    /// A text channel that somebody made in a category.
+    pub fn channel_in(&self, name: &str, category: u64) {
+        self.shared.change(|state| _ = state.add_channel(self.id, TEXT, name, None, Some(category)));
+    }
+
+    /// The categories that there are: numbers and names.
+    #[must_use]
+    pub fn categories(&self) -> Vec<(u64, String)> {
+        let state = self.shared.state();
+        let channels = state.channels.values().filter(|channel| channel.guild == self.id && channel.kind == CATEGORY);
+        channels.map(|channel| (channel.id, channel.name.clone())).collect()
+    }
+
     /// Waits for a text channel of this name.
     ///
     /// # Panics

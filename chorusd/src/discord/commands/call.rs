@@ -125,8 +125,7 @@ impl Asker {
     /// The agent of this channel.
     #[must_use]
     pub fn own(&self) -> Option<Arc<Entry>> {
-        let channel = self.channel.to_string();
-        self.ops().directory.all().into_iter().find(|entry| entry.channel_id.as_deref() == Some(&*channel))
+        self.bridge.rooms.agent_of(self.channel)
     }
 
     /// Whether an agent is one of this server: it has its channel here, or none at all.
@@ -183,7 +182,7 @@ impl Asker {
     ///
     /// # Errors
     /// What cannot be written down is not to be done.
-    pub async fn note(&self, agent: Option<&Entry>, action: &str, right: Right) -> Result<()> {
+    pub async fn note(&self, agent: &Entry, action: &str, right: Right) -> Result<()> {
         let right = self.may(right)?;
         discord::commands::note(self.ops(), &self.person.requester, agent, format!("discord:{action}"), right).await
     }

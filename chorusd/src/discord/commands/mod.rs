@@ -81,12 +81,6 @@ pub fn hear(bridge: &Arc<Bridge>, interaction: Interaction) {
     }
 }
 
-/// Whether a server is one of those that are configured.
-pub fn is_ours(bridge: &Bridge, guild: GuildId) -> bool {
-    let guilds = &bridge.ops.config.discord.guilds;
-    guilds.is_empty() || guilds.contains(&guild.get())
-}
-
 fn asker(bridge: &Arc<Bridge>, guild: GuildId, channel: ChannelId, member: &Member) -> Asker {
     Asker { bridge: bridge.clone(), guild, channel, person: Person::of(bridge, guild, member) }
 }
@@ -109,7 +103,7 @@ async fn carry(bridge: Arc<Bridge>, command: CommandInteraction) {
         first(&bridge, &way, &First::Say(DIRECT.into())).await;
         return;
     };
-    if !is_ours(&bridge, guild) {
+    if !bridge.rooms.serves(guild) {
         return;
     }
     let given = Given::of(&data);
@@ -140,15 +134,17 @@ async fn whole<T: Send + 'static>(
     bridge: &Bridge,
     work: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T> {
-    let stopped = async {
-        bridge.stop.cancelled().await;
-        tokio::time::sleep(LAST).await;
-    };
     tokio::select! {
         done = tokio::spawn(work) => done.unwrap_or_else(|e| Err(Failure::internal(e.to_string()))),
-        () = stopped => Err(Failure::new(ErrorKind::Stopping, "the daemon is stopping; it may have been done or not")
+        () = stopped(bridge) => Err(Failure::new(ErrorKind::Stopping, "the daemon is stopping; it may have been done or not")
             .hint("look when it has started anew")),
     }
+}
+
+/// The daemon stops, and has for a moment.
+async fn stopped(bridge: &Bridge) {
+    bridge.stop.cancelled().await;
+    tokio::time::sleep(LAST).await;
 }
 
 async fn act(action: &Action, call: &Call) -> Result<Reply> {
@@ -185,7 +181,7 @@ async fn act(action: &Action, call: &Call) -> Result<Reply> {
 async fn suggest(bridge: Arc<Bridge>, command: CommandInteraction) {
     let CommandInteraction { id, application_id, data, guild_id, channel_id, member, token, .. } = command;
     let way = Way { id, application: application_id, token };
-    let Some((guild, member)) = guild_id.zip(member).filter(|(guild, _)| is_ours(&bridge, *guild)) else { return };
+    let Some((guild, member)) = guild_id.zip(member).filter(|(guild, _)| bridge.rooms.serves(*guild)) else { return };
     let room = bridge.slash.room.clone().try_acquire_owned();
     let given = Given::of(&data);
     let mut choices = Vec::new();

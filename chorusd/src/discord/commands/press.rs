@@ -8,11 +8,11 @@ use uuid::Uuid;
 
 use super::call::Asker;
 use super::confirm::{Answer, Deed};
-use super::reply::Reply;
 use super::definitions::Right;
+use super::reply::Reply;
 use super::told::{edit, first, say};
 use super::words::sorry;
-use super::{BUSY, DIRECT, agent, asker, context, history, is_ours, known, whole};
+use super::{BUSY, DIRECT, agent, asker, context, history, known, whole};
 use crate::discord::bridge::Bridge;
 use crate::discord::rest::interactions::{First, Way};
 use crate::discord::{answer, approvals, rooms};
@@ -22,11 +22,18 @@ use crate::who::Answerer;
 /// What a button is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Pressed {
-    History { agent: Uuid, page: u64 },
+    History {
+        agent: Uuid,
+        page: u64,
+    },
     Confirm(Uuid),
     Cancel(Uuid),
-    Stop { turn: Uuid },
-    Restore { session: Uuid },
+    Stop {
+        turn: Uuid,
+    },
+    Restore {
+        session: Uuid,
+    },
     /// An answer to an approval, which reads the rest.
     Approval,
 }
@@ -70,7 +77,7 @@ pub async fn press(bridge: Arc<Bridge>, pressed: ComponentInteraction) {
         first(&bridge, &way, &First::Say(DIRECT.into())).await;
         return;
     };
-    if !is_ours(&bridge, guild) {
+    if !bridge.rooms.serves(guild) {
         return;
     }
     let Some(what) = Pressed::parse(&data.custom_id) else {
@@ -109,7 +116,7 @@ async fn act(what: Pressed, id: &str, by: &Asker) -> Result<Done> {
             answer::stop(&by.bridge, turn, who, by.person.rights.changes()).await.map(|()| Done::Seen)
         }
         Pressed::Restore { session } => {
-            by.note(by.own().as_deref(), "context.restore", Right::Change).await?;
+            by.note(&*by.agent(None)?, "context.restore", Right::Change).await?;
             rooms::restore(&by.bridge, by.channel, &session.to_string(), true).await.map(Done::Told)
         }
         Pressed::Approval => {

@@ -27,15 +27,23 @@ pub fn ready(bridge: &Arc<Bridge>, application: ApplicationId, guilds: impl Into
 
 /// The application was invited to a server, or hears of one again.
 pub fn joined(bridge: &Arc<Bridge>, guild: GuildId) {
-    let application = bridge.slash.application.load(Relaxed);
-    if application != 0 {
-        register(bridge, ApplicationId::new(application), [guild]);
-    }
+    let bridge = bridge.clone();
+    bridge.tasks.clone().spawn(async move {
+        let named = bridge.slash.application.load(Relaxed);
+        let application = match named {
+            // A connection that was taken up again did not name it, the one before did.
+            0 => told(&bridge).await.first().map(|(application, _)| *application),
+            named => Some(ApplicationId::new(named)),
+        };
+        if let Some(application) = application {
+            register(&bridge, application, [guild]);
+        }
+    });
 }
 
 /// Sees to it that these servers know the commands, in the background.
 fn register(bridge: &Arc<Bridge>, application: ApplicationId, guilds: impl IntoIterator<Item = GuildId>) {
-    let guilds: Vec<GuildId> = guilds.into_iter().filter(|guild| super::is_ours(bridge, *guild)).collect();
+    let guilds: Vec<GuildId> = guilds.into_iter().filter(|guild| bridge.rooms.serves(*guild)).collect();
     if guilds.is_empty() {
         return;
     }
@@ -54,20 +62,26 @@ fn register(bridge: &Arc<Bridge>, application: ApplicationId, guilds: impl IntoI
 pub fn look_over(bridge: &Arc<Bridge>) {
     let bridge = bridge.clone();
     bridge.tasks.clone().spawn(async move {
-        let told = match registered(&bridge.ops).await {
-            Ok(told) => told,
-            Err(failure) => return tracing::warn!(%failure, "cannot tell which servers know the commands"),
-        };
-        let ids = |key: &String| {
-            let (application, guild) = key.split_once(':')?;
-            let id = |text: &str| text.parse::<u64>().ok().filter(|id| *id != 0);
-            Some((ApplicationId::new(id(application)?), GuildId::new(id(guild)?)))
-        };
-        for (application, guild) in told.keys().filter_map(ids) {
-            bridge.slash.application.store(application.get(), Relaxed);
+        for (application, guild) in told(&bridge).await {
             register(&bridge, application, [guild]);
         }
     });
+}
+
+/// Servers that were told something before, with the application whose commands those are.
+async fn told(bridge: &Bridge) -> Vec<(ApplicationId, GuildId)> {
+    let ids = |key: &String| {
+        let (application, guild) = key.split_once(':')?;
+        let id = |text: &str| text.parse::<u64>().ok().filter(|id| *id != 0);
+        Some((ApplicationId::new(id(application)?), GuildId::new(id(guild)?)))
+    };
+    match registered(&bridge.ops).await {
+        Ok(told) => told.keys().filter_map(ids).collect(),
+        Err(failure) => {
+            tracing::warn!(%failure, "cannot tell which servers know the commands");
+            Vec::new()
+        }
+    }
 }
 
 /// The server is left: should it come back, it is told anew.

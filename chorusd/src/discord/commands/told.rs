@@ -6,15 +6,16 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::reply::Reply;
+use super::stopped;
 use super::words::{cut, sorry};
 use crate::discord::bridge::Bridge;
 use crate::discord::rest::RestError;
 use crate::discord::rest::interactions::{First, Way};
 use crate::failure::Result;
 
-/// How often an answer is sent, and how long may be waited in between.
+/// How often an answer is sent that does not arrive, and how long it may take with all limits: then its token is over.
 const TRIES: u32 = 5;
-const LONGEST: Duration = Duration::from_secs(60);
+const OVER: Duration = Duration::from_secs(14 * 60);
 
 /// Gives the first answer; whether it arrived. What has no answer is not done.
 pub async fn first(bridge: &Bridge, way: &Way, answer: &First) -> bool {
@@ -40,7 +41,7 @@ pub async fn finish(bridge: &Bridge, way: &Way, private: bool, done: Result<Repl
 
 /// Puts the answer in the place of the promise, or of the message whose button was pressed.
 pub async fn edit(bridge: &Bridge, way: &Way, reply: &Reply) {
-    let (body, file) = reply.body();
+    let (body, file) = Reply { text: bridge.clean(&reply.text), ..reply.clone() }.body();
     tell(bridge, || bridge.rest.edit_answer(way, body.clone(), file.clone())).await;
     if let Some(aloud) = &reply.aloud {
         say(bridge, way, aloud, false).await;
@@ -49,27 +50,28 @@ pub async fn edit(bridge: &Bridge, way: &Way, reply: &Reply) {
 
 /// Says something more, `private` to who asked and nobody else.
 pub async fn say(bridge: &Bridge, way: &Way, text: &str, private: bool) {
-    let text = cut(text, 2000);
+    let text = cut(&bridge.clean(text), 2000);
     tell(bridge, || bridge.rest.say_more(way, &text, private)).await;
 }
 
-/// Sends something, again where that may help.
+/// Sends something, again where that may help, until the daemon stops.
 async fn tell<F: Future<Output = Result<(), RestError>>>(bridge: &Bridge, send: impl Fn() -> F) {
-    let mut wait = Duration::from_millis(500);
-    for tries in 1.. {
-        let Err(error) = send().await else { return };
-        if !error.may_pass() || tries == TRIES {
-            return tracing::warn!(%error, "an answer did not arrive");
+    let sent = async {
+        let mut wait = Duration::from_millis(500);
+        for tries in 1.. {
+            match send().await {
+                Err(error) if error.may_pass() && tries < TRIES => {
+                    sleep(wait).await;
+                    wait *= 2;
+                }
+                Err(error) => return tracing::warn!(%error, "an answer did not arrive"),
+                Ok(()) => return,
+            }
         }
-        if let RestError::Limited { after, .. } = error {
-            wait = wait.max(after);
-        }
-        if wait > LONGEST {
-            return tracing::warn!(%error, "an answer would come too late");
-        }
-        tokio::select! {
-            () = sleep(wait) => wait *= 2,
-            () = bridge.stop.cancelled() => return tracing::warn!(%error, "an answer did not arrive before the stop"),
-        }
+    };
+    tokio::select! {
+        () = sent => {}
+        () = sleep(OVER) => tracing::warn!("an answer would come too late"),
+        () = stopped(bridge) => tracing::warn!("an answer did not arrive before the stop"),
     }
 }

@@ -9,16 +9,18 @@ use serenity::model::event::Event as Dispatch;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 use twilight_gateway::error::ReceiveMessageErrorType;
-use twilight_gateway::{CloseFrame, Config, ConfigBuilder, Message, Session, Shard, ShardId, ShardState};
+use twilight_gateway::{CloseFrame, Config, ConfigBuilder, Message, Shard, ShardId, ShardState};
 
 use super::closed::{self, ForGood};
 use super::deliver::Deliver;
 use super::identify::{Identify, Refused};
+use super::keeper::Keeper;
 use super::read::{Said, read};
 use crate::discord::address;
 use crate::discord::bridge::Bridge;
 use crate::discord::event::Event;
 use crate::ops::discord::State;
+use crate::ops::discord::session::Session;
 
 /// Until the gateway says the first word; its library has a limit of its own for connecting, 11 s with its pause.
 const FIRST_WORD: Duration = Duration::from_secs(30);
@@ -26,15 +28,6 @@ const FIRST_WORD: Duration = Duration::from_secs(30);
 const NEXT_WORD: Duration = Duration::from_secs(60);
 /// For the last word. Less than the library's pause before it would connect again.
 const LAST_WORD: Duration = Duration::from_millis(800);
-
-/// A session that can be taken up again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
-    pub id: String,
-    pub sequence: u64,
-    /// `None`: where the gateway is.
-    pub url: Option<String>,
-}
 
 /// Why a connection ended.
 #[derive(Debug)]
@@ -54,29 +47,42 @@ pub enum End {
     },
 }
 
-/// Connects to `url`, hands on what it hears, and tells how it ended and what can be taken up.
-pub async fn hold(
-    bridge: &Arc<Bridge>,
-    (deliver, guilds): (&mut Deliver, &mut HashSet<u64>),
-    base: &Config<()>,
-    url: &str,
-    kept: Option<&Kept>,
-) -> (End, Option<Kept>) {
+/// What a connection talks to.
+#[derive(Debug)]
+pub struct Ears {
+    pub deliver: Deliver,
+    /// The servers that it is in.
+    pub guilds: HashSet<u64>,
+    pub keeper: Keeper,
+}
+
+/// Where a connection goes, and what it goes on with.
+#[derive(Debug)]
+pub struct Way<'w> {
+    pub base: &'w Config<()>,
+    pub url: &'w str,
+    pub kept: Option<&'w Session>,
+    /// The daemon before had the session. Commands that are told again are none any more.
+    pub again: bool,
+}
+
+/// Connects, hands on what it hears, and tells how it ended and what can be taken up.
+pub async fn hold(bridge: &Arc<Bridge>, ears: &mut Ears, way: Way<'_>) -> (End, Option<Session>) {
     let (refuse, mut refused) = mpsc::channel(1);
     let identify = Identify { bridge: bridge.clone(), refused: refuse };
-    let mut config = ConfigBuilder::from(base.clone()).queue(identify).proxy_url(url.to_owned());
-    if let Some(kept) = kept {
-        config = config.session(Session::new(kept.sequence, kept.id.clone()));
+    let mut config = ConfigBuilder::from(way.base.clone()).queue(identify).proxy_url(way.url.to_owned());
+    if let Some(kept) = way.kept {
+        config = config.session(twilight_gateway::Session::new(kept.sequence, kept.id.clone()));
     }
     let mut line = Line {
         bridge,
-        deliver,
+        ears,
         shard: Shard::with_config(ShardId::ONE, config.build()),
-        guilds,
         up: None,
         until: Instant::now() + FIRST_WORD,
-        url,
-        resume_url: kept.and_then(|kept| kept.url.clone()),
+        url: way.url,
+        resume_url: way.kept.and_then(|kept| kept.url.clone()),
+        again: way.again,
     };
     let (mut parted, mut over) = (false, false);
     let end = loop {
@@ -110,7 +116,7 @@ pub async fn hold(
     // Before the last words: what comes with them is told again.
     let kept = line.kept().filter(|_| !over && !matches!(end, End::ForGood(_)));
     if line.up.is_some() {
-        line.deliver.give(Event::Disconnected);
+        line.ears.deliver.give(Event::Disconnected);
     }
     if parted {
         line.part().await;
@@ -121,16 +127,33 @@ pub async fn hold(
 /// The connection while it is there.
 struct Line<'l> {
     bridge: &'l Bridge,
-    deliver: &'l mut Deliver,
+    ears: &'l mut Ears,
     shard: Shard<Identify>,
-    /// The servers that it is in.
-    guilds: &'l mut HashSet<u64>,
     /// Since when there is a session.
     up: Option<Instant>,
     /// Until then there must be another word.
     until: Instant,
     url: &'l str,
     resume_url: Option<String>,
+    /// What is told again is being told.
+    again: bool,
+}
+
+impl Ears {
+    /// Hands on what was told, and counts servers.
+    pub fn hear(&mut self, bridge: &Bridge, event: Box<Dispatch>) {
+        match &*event {
+            Dispatch::Ready(ready) => self.guilds = ready.ready.guilds.iter().map(|guild| guild.id.get()).collect(),
+            Dispatch::GuildCreate(event) => _ = self.guilds.insert(event.guild.id.get()),
+            // One that is only out of reach is still ours.
+            Dispatch::GuildDelete(event) if !event.guild.unavailable => {
+                self.guilds.remove(&event.guild.id.get());
+            }
+            _ => {}
+        }
+        bridge.ops.discord.set_guilds(self.guilds.len() as u64);
+        self.deliver.give(Event::Dispatch(event));
+    }
 }
 
 impl Line<'_> {
@@ -138,7 +161,7 @@ impl Line<'_> {
     fn heard(&mut self, text: &str) -> Option<End> {
         match read(text) {
             Said::Hello => self.until = Instant::now() + NEXT_WORD,
-            Said::Own => self.deliver.catch_up(),
+            Said::Own => self.ears.deliver.catch_up(),
             Said::Resumed => self.opened(true),
             Said::Unreadable { kind, why, seq } => {
                 tracing::warn!(kind, why, seq, "an event of Discord cannot be read");
@@ -157,35 +180,34 @@ impl Line<'_> {
     }
 
     fn dispatch(&mut self, event: Box<Dispatch>) {
+        if self.again && matches!(*event, Dispatch::InteractionCreate(_)) {
+            tracing::info!("a command was given while nobody was here to hear it");
+            return;
+        }
         let ready = match &*event {
             Dispatch::Ready(ready) => {
                 self.resume_url = address::gateway(&ready.ready.resume_gateway_url, self.url);
-                *self.guilds = ready.ready.guilds.iter().map(|guild| guild.id.get()).collect();
                 true
-            }
-            Dispatch::GuildCreate(event) => {
-                self.guilds.insert(event.guild.id.get());
-                false
-            }
-            // One that is only out of reach is still ours.
-            Dispatch::GuildDelete(event) if !event.guild.unavailable => {
-                self.guilds.remove(&event.guild.id.get());
-                false
             }
             _ => false,
         };
-        self.bridge.ops.discord.set_guilds(self.guilds.len() as u64);
-        self.deliver.give(Event::Dispatch(event));
+        self.ears.hear(self.bridge, event);
         if ready {
             self.opened(false);
+        } else if self.ears.keeper.is_due() && self.up.is_some() {
+            let kept = self.kept();
+            self.ears.keeper.keep(kept.as_ref());
         }
     }
 
     fn opened(&mut self, resumed: bool) {
         tracing::info!(resumed, "connected to Discord");
         self.up = Some(Instant::now());
+        self.again = false;
+        let kept = self.kept();
+        self.ears.keeper.keep(kept.as_ref());
         self.bridge.ops.discord.set_state(State::Connected);
-        self.deliver.give(Event::Connected { resumed });
+        self.ears.deliver.give(Event::Connected { resumed });
     }
 
     fn closed(&self, code: Option<u16>) -> End {
@@ -217,9 +239,9 @@ impl Line<'_> {
         self.up.map(|up| up.elapsed())
     }
 
-    fn kept(&self) -> Option<Kept> {
+    fn kept(&self) -> Option<Session> {
         let session = self.shard.session()?;
-        Some(Kept { id: session.id().to_owned(), sequence: session.sequence(), url: self.resume_url.clone() })
+        Some(self.ears.keeper.session(session.id(), session.sequence(), self.resume_url.clone()))
     }
 
     /// Closes the connection with the code that is set, and gives the other side a moment to hear it.

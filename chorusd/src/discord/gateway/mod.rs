@@ -5,7 +5,9 @@ mod closed;
 mod connection;
 mod deliver;
 mod identify;
+mod keeper;
 mod read;
+mod snapshot;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,13 +20,15 @@ use twilight_gateway::{Config, ConfigBuilder, Intents};
 
 use self::backoff::Backoff;
 use self::closed::{ForGood, NO_TOKEN};
-use self::connection::{End, Kept, hold};
+use self::connection::{Ears, End, Way, hold};
 use self::deliver::Deliver;
 use self::identify::Refused;
+use self::keeper::Keeper;
 use super::bridge::Bridge;
 use super::event::Event;
 use super::rest::RestError;
 use super::{address, chance};
+use crate::ops::discord::session::Session;
 use crate::ops::discord::{State, identifies};
 
 /// What is wanted: servers with their channels and roles, messages in them, and what these say.
@@ -47,9 +51,10 @@ pub async fn run(bridge: &Arc<Bridge>, events: mpsc::Sender<Event>) {
         }
     };
     let backoff = Backoff::new(bridge.ops.config.discord.reconnect_max);
-    let deliver = Deliver::new(events);
-    let guilds = HashSet::new();
-    Gateway { bridge, base, deliver, guilds, backoff, kept: None, resumes: 0, url: None }.run().await;
+    let keeper = Keeper::new(bridge);
+    let kept = keeper.found().await;
+    let ears = Ears { deliver: Deliver::new(events), guilds: HashSet::new(), keeper };
+    Gateway { bridge, base, ears, backoff, again: kept.is_some(), kept, resumes: 0, url: None }.run().await;
 }
 
 /// What all connections have in common: the machine's certificates are read once. Its library panics where they cannot be.
@@ -62,12 +67,12 @@ async fn base(bridge: &Bridge) -> Result<Config<()>, String> {
 struct Gateway<'g> {
     bridge: &'g Arc<Bridge>,
     base: Config<()>,
-    deliver: Deliver,
-    /// The servers that it is in.
-    guilds: HashSet<u64>,
+    ears: Ears,
     backoff: Backoff,
     /// The session, while it can be taken up.
-    kept: Option<Kept>,
+    kept: Option<Session>,
+    /// It is the one of the daemon before: nobody here has heard how it began.
+    again: bool,
     /// How often that was tried in vain.
     resumes: u32,
     /// Where the gateway was.
@@ -97,6 +102,7 @@ impl Gateway<'_> {
             }
         }
         self.bridge.ops.discord.set_state(State::Off);
+        self.ears.keeper.close(self.kept.as_ref()).await;
     }
 
     /// One connection, from looking for the gateway to its end.
@@ -111,8 +117,12 @@ impl Gateway<'_> {
             Err(end) => return end,
         };
         let kept = self.kept.take();
-        let ears = (&mut self.deliver, &mut self.guilds);
-        let (end, now_kept) = hold(self.bridge, ears, &self.base, &url, kept.as_ref()).await;
+        let way = Way { base: &self.base, url: &url, kept: kept.as_ref(), again: self.again };
+        let (end, now_kept) = hold(self.bridge, &mut self.ears, way).await;
+        self.again &= now_kept.is_some() && !matches!(end, End::Lost { stayed: Some(_), .. });
+        if !matches!(end, End::Asked) {
+            self.ears.keeper.keep(now_kept.as_ref());
+        }
         self.kept = now_kept;
         match &end {
             // Where the session was may be gone, and the gateway itself not.
@@ -135,6 +145,19 @@ impl Gateway<'_> {
 
     /// Where to connect. A new session costs: whether there may be one is asked first.
     async fn find(&mut self) -> Result<String, End> {
+        if self.again
+            && let Some(kept) = &self.kept
+        {
+            match snapshot::snapshot(&self.bridge.rest, kept).await {
+                Ok(told) => told.into_iter().for_each(|event| self.ears.hear(self.bridge, event)),
+                Err(RestError::Unauthorized) => return Err(End::ForGood(NO_TOKEN)),
+                Err(e) if e.may_pass() => return Err(lost(e.to_string())),
+                Err(error) => {
+                    tracing::info!(%error, "a new session is begun");
+                    (self.kept, self.again) = (None, false);
+                }
+            }
+        }
         let configured = self.bridge.ops.config.discord.gateway_url.clone();
         if let Some(kept) = &self.kept {
             let known = kept.url.clone().or_else(|| configured.clone()).or_else(|| self.url.clone());

@@ -190,7 +190,8 @@ fn active(bridge: &Bridge) -> Vec<ChannelId> {
 
 /// Says in active channels that the daemon stops: at once or not at all, since it means nothing later.
 async fn say_farewell(bridge: &Bridge) {
-    if bridge.ops.discord.state() != State::Connected {
+    // The gateway may have gone already.
+    if !matches!(bridge.ops.discord.state(), State::Connected | State::Off) {
         return;
     }
     let goes_on = if bridge.ops.config.resume_on_start { "; it goes on when Chorus is back" } else { "" };

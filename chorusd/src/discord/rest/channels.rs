@@ -7,7 +7,7 @@ use serenity::http::{LightMethod, Request, Route};
 use serenity::model::channel::ChannelType;
 use serenity::model::id::{ChannelId, GuildId, MessageId};
 
-use super::{Rest, RestError, json as with_json};
+use super::{Rest, RestError, Waiting, json as with_json};
 
 /// What is asked of a channel.
 #[derive(Debug, Clone, Deserialize)]
@@ -47,11 +47,22 @@ impl Rest {
     pub async fn make_channel(&self, guild_id: GuildId, channel: &CreateChannel<'_>) -> Result<Channel, RestError> {
         self.call(with_json(LightMethod::Post, Route::GuildChannels { guild_id }, channel)?).await
     }
+}
 
-    /// Gives a channel another name.
+/// What nobody waits for, or may take its time.
+impl Waiting<'_> {
+    /// As [`Rest::channel`], whatever limit there is.
     ///
     /// # Errors
-    /// As [`Rest::call`].
+    /// As [`Rest::channel`].
+    pub async fn channel(&self, channel_id: ChannelId) -> Result<Channel, RestError> {
+        self.call(Request::new(Route::Channel { channel_id }, LightMethod::Get)).await
+    }
+
+    /// Gives a channel another name. Discord takes two in ten minutes.
+    ///
+    /// # Errors
+    /// As [`Waiting::tell`].
     pub async fn rename_channel(&self, channel_id: ChannelId, name: &str) -> Result<(), RestError> {
         self.tell(with_json(LightMethod::Patch, Route::Channel { channel_id }, &json!({"name": name}))?).await
     }
@@ -59,7 +70,7 @@ impl Rest {
     /// Deletes a channel.
     ///
     /// # Errors
-    /// As [`Rest::call`].
+    /// As [`Waiting::tell`].
     pub async fn delete_channel(&self, channel_id: ChannelId) -> Result<(), RestError> {
         self.tell(Request::new(Route::Channel { channel_id }, LightMethod::Delete)).await
     }

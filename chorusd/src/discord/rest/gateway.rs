@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serenity::http::{LightMethod, Request, Route};
 
 use super::{Rest, RestError};
@@ -37,6 +38,14 @@ impl Rest {
     /// # Errors
     /// As [`Rest::call`].
     pub async fn gateway(&self) -> Result<Starts, RestError> {
-        self.call(Request::new(Route::GatewayBot, LightMethod::Get)).await
+        self.get(Route::GatewayBot).await
+    }
+
+    /// Asks for something.
+    ///
+    /// # Errors
+    /// As [`Rest::call`].
+    pub async fn get<T: DeserializeOwned>(&self, route: Route<'_>) -> Result<T, RestError> {
+        self.call(Request::new(route, LightMethod::Get)).await
     }
 }

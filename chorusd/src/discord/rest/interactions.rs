@@ -72,11 +72,13 @@ impl Rest {
         file: Option<(String, Vec<u8>)>,
     ) -> Result<(), RestError> {
         let route = Route::WebhookOriginalInteractionResponse { application_id: way.application, token: &way.token };
-        let Some((name, bytes)) = file else { return self.tell(json(LightMethod::Patch, route, &body)?).await };
+        let Some((name, bytes)) = file else {
+            return self.waiting().tell(json(LightMethod::Patch, route, &body)?).await;
+        };
         body["attachments"] = json!([{"id": 0, "filename": name}]);
         let upload = MultipartUpload::Attachments(vec![CreateAttachment::bytes(bytes, name)]);
         let multipart = Multipart { upload, fields: Vec::new(), payload_json: Some(body.to_string()) };
-        self.tell(Request::new(route, LightMethod::Patch).multipart(Some(multipart))).await
+        self.waiting().tell(Request::new(route, LightMethod::Patch).multipart(Some(multipart))).await
     }
 
     /// Takes the first answer away.
@@ -85,7 +87,7 @@ impl Rest {
     /// What Discord says.
     pub async fn delete_answer(&self, way: &Way) -> Result<(), RestError> {
         let route = Route::WebhookOriginalInteractionResponse { application_id: way.application, token: &way.token };
-        self.tell(Request::new(route, LightMethod::Delete)).await
+        self.waiting().tell(Request::new(route, LightMethod::Delete)).await
     }
 
     /// Says something more.
@@ -96,10 +98,10 @@ impl Rest {
         let route = Route::WebhookFollowupMessages { application_id: way.application, token: &way.token };
         let flags = if private { EPHEMERAL } else { 0 };
         let body = json!({"content": content, "flags": flags, "allowed_mentions": {"parse": []}});
-        self.tell(json(LightMethod::Post, route, &body)?).await
+        self.waiting().tell(json(LightMethod::Post, route, &body)?).await
     }
 
-    /// Tells a server all commands there are.
+    /// Tells a server all commands there are; nobody waits for it.
     ///
     /// # Errors
     /// What Discord says.
@@ -110,6 +112,6 @@ impl Rest {
         commands: &impl Serialize,
     ) -> Result<(), RestError> {
         let route = Route::GuildCommands { application_id: application, guild_id: guild };
-        self.tell(json(LightMethod::Put, route, commands)?).await
+        self.waiting().tell(json(LightMethod::Put, route, commands)?).await
     }
 }

@@ -226,3 +226,110 @@ fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
 fn number(headers: &HeaderMap, name: &str) -> Option<f64> {
     text(headers, name)?.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    fn path(route: &str, major: &str) -> Path {
+        Path { route: route.to_owned(), major: major.to_owned(), exempt: route == "callback", own_token: false }
+    }
+
+    fn headers(of: &[(&'static str, &str)]) -> HeaderMap {
+        of.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())).collect()
+    }
+
+    fn bucket(remaining: u32, after: &str) -> HeaderMap {
+        headers(&[
+            ("x-ratelimit-bucket", "b"),
+            ("x-ratelimit-limit", "5"),
+            ("x-ratelimit-remaining", &remaining.to_string()),
+            ("x-ratelimit-reset-after", after),
+        ])
+    }
+
+    async fn send(limits: &Limits, path: &Path, wait: u64, answer: &HeaderMap) -> Result<(), RestError> {
+        let pass = limits.turn(path, Some(Instant::now() + Duration::from_secs(wait))).await?;
+        pass.heard(StatusCode::OK, answer, None);
+        Ok(())
+    }
+
+    fn later(seconds: u64, global: bool) -> Result<(), RestError> {
+        Err(RestError::Limited { after: Duration::from_secs(seconds), global })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_empty_bucket_is_waited_for_and_holds_up_no_other() {
+        let limits = Limits::default();
+        let (one, other) = (path("POST /channels/*/messages", "1"), path("POST /channels/*/messages", "2"));
+        assert_eq!(send(&limits, &one, 2, &bucket(0, "3")).await, Ok(()));
+        assert_eq!(send(&limits, &one, 2, &bucket(4, "3")).await, later(3, false));
+        assert_eq!(send(&limits, &other, 0, &bucket(4, "3")).await, Ok(()));
+        let begun = Instant::now();
+        assert_eq!(send(&limits, &one, 5, &bucket(4, "3")).await, Ok(()));
+        assert_eq!(begun.elapsed().as_secs(), 3);
+        // Routes of one name share it.
+        assert_eq!(send(&limits, &path("GET /x", "1"), 0, &bucket(0, "9")).await, Ok(()));
+        assert_eq!(send(&limits, &one, 0, &bucket(4, "3")).await, later(9, false));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_refused_is_not_sent_before_its_time() {
+        let limits = Limits::default();
+        let (one, other, answer) = (path("PUT /a", "1"), path("PUT /b", "1"), path("callback", "7"));
+        let refuse = async |path: &Path, after: u64, global| {
+            let error = RestError::Limited { after: Duration::from_secs(after), global };
+            let pass = limits.turn(path, Some(Instant::now())).await.unwrap();
+            pass.heard(StatusCode::TOO_MANY_REQUESTS, &HeaderMap::new(), Some(&error));
+        };
+        refuse(&one, 1336, false).await;
+        assert_eq!(send(&limits, &one, 60, &HeaderMap::new()).await, later(1336, false));
+        assert_eq!(send(&limits, &other, 0, &HeaderMap::new()).await, Ok(()));
+        refuse(&other, 30, true).await;
+        assert_eq!(send(&limits, &path("PUT /c", ""), 2, &HeaderMap::new()).await, later(30, true));
+        // Whoever typed a command is answered all the same.
+        assert_eq!(send(&limits, &answer, 0, &HeaderMap::new()).await, Ok(()));
+        // Whoever has time waits.
+        let begun = Instant::now();
+        drop(limits.turn(&one, None).await.unwrap());
+        assert_eq!(begun.elapsed().as_secs(), 1336);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_of_an_unknown_bucket_go_one_at_a_time() {
+        let limits = Limits::default();
+        let one = path("POST /channels/*/messages", "1");
+        let first = limits.turn(&one, None).await.unwrap();
+        let second = limits.turn(&one, Some(Instant::now() + Duration::from_millis(10))).await;
+        assert!(matches!(second, Err(RestError::Limited { .. })), "{second:?}");
+        first.heard(StatusCode::OK, &bucket(1, "5"), None);
+        drop(first);
+        let second = limits.turn(&one, Some(Instant::now())).await.unwrap();
+        assert!(limits.turn(&one, Some(Instant::now())).await.is_err());
+        // One that never heard an answer gives its place back.
+        drop(second);
+        tokio::time::advance(Duration::from_secs(5)).await;
+        assert!(limits.turn(&one, Some(Instant::now())).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn neither_too_many_in_a_second_nor_too_many_that_are_refused() {
+        let limits = Limits::default();
+        let begun = Instant::now();
+        for number in 0..PER_SECOND * 2 {
+            let path = path("GET /x", &number.to_string());
+            drop(limits.turn(&path, None).await.unwrap());
+        }
+        assert_eq!(begun.elapsed().as_secs(), 1);
+        for number in 0..INVALID {
+            let path = path("callback", &number.to_string());
+            let pass = limits.turn(&path, None).await.unwrap();
+            pass.heard(StatusCode::FORBIDDEN, &HeaderMap::new(), None);
+        }
+        let answer = path("callback", "1");
+        assert_eq!(send(&limits, &answer, 0, &HeaderMap::new()).await, later(600, true));
+        assert_eq!(limits.known().buckets.len(), PER_SECOND * 2);
+    }
+}

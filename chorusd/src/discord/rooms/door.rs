@@ -41,7 +41,7 @@ impl Face for Door {
 
     fn delete_channel(&self, channel: u64) -> BoxFuture<'_, Result<()>> {
         async move {
-            match self.bridge()?.rest.delete_channel(ChannelId::new(channel.max(1))).await {
+            match self.bridge()?.rest.waiting().delete_channel(ChannelId::new(channel.max(1))).await {
                 Ok(()) | Err(RestError::Gone { .. }) => Ok(()),
                 Err(error) => Err(error.into()),
             }
@@ -105,7 +105,8 @@ impl Face for Door {
         let Ok(bridge) = self.bridge() else { return };
         let tasks = bridge.tasks.clone();
         tasks.spawn(async move {
-            let renamed = bridge.rest.rename_channel(ChannelId::new(channel.max(1)), &name);
+            let rest = bridge.rest.waiting();
+            let renamed = rest.rename_channel(ChannelId::new(channel.max(1)), &name);
             tokio::select! {
                 () = bridge.stop.cancelled() => {}
                 done = renamed => if let Err(error) = done {

@@ -45,7 +45,7 @@ pub async fn gone(bridge: Arc<Bridge>, channel: ChannelId) {
 
 /// A post found no channel: unless it is there all the same, its agent goes on without one.
 pub async fn missed(bridge: Arc<Bridge>, channel: ChannelId) {
-    if matches!(bridge.rest.channel(channel).await, Err(RestError::Gone { .. })) {
+    if matches!(bridge.rest.waiting().channel(channel).await, Err(RestError::Gone { .. })) {
         gone(bridge, channel).await;
     }
 }
@@ -83,7 +83,7 @@ async fn note(bridge: &Arc<Bridge>, agent: &Arc<Entry>, rows: &[ChannelRow], dou
     if noted.is_some_and(|row| known.map_or(!doubt, |known| known.get() == row.guild)) {
         return Ok(());
     }
-    let found = match bridge.rest.channel(ChannelId::new(channel)).await {
+    let found = match bridge.rest.waiting().channel(ChannelId::new(channel)).await {
         Ok(found) => found,
         Err(RestError::Gone { .. }) => {
             gone(bridge.clone(), ChannelId::new(channel)).await;

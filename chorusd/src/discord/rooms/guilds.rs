@@ -98,18 +98,15 @@ impl Guilds {
         None
     }
 
-    /// The servers that are known, in the order of their ids.
+    /// The servers that there are, told of or still to be, in the order of their ids.
     #[must_use]
     pub fn known(&self) -> Vec<GuildId> {
-        let mut known: Vec<GuildId> = self.read().guilds.keys().copied().collect();
+        let inner = self.read();
+        let mut known: Vec<GuildId> = inner.guilds.keys().chain(&inner.awaited).copied().collect();
+        drop(inner);
         known.sort_unstable();
+        known.dedup();
         known
-    }
-
-    /// What a server calls itself.
-    #[must_use]
-    pub fn name(&self, guild: GuildId) -> Option<String> {
-        self.read().guilds.get(&guild).map(|guild| guild.name.clone())
     }
 
     /// Whether all servers were told of, so that a channel that is in none is in none.

@@ -20,7 +20,7 @@ use crate::ops::{Ops, blocking, view};
 use crate::store::agents_dir::write_private;
 use crate::store::catalog::{AgentRow, Audit};
 
-/// How long a destroy waits for a channel to go.
+/// How long is waited for a channel to go.
 const DELETING: Duration = Duration::from_secs(20);
 
 /// The keys of agent.json that say which channel it is.
@@ -115,11 +115,16 @@ impl Room {
     /// The agent was not made after all.
     pub async fn undo(&self, ops: &Ops) {
         if let (Some(made), Some(face)) = (self.made, face(ops))
-            && let Err(failure) = face.delete_channel(made.channel).await
+            && let Err(failure) = delete(&**face, made.channel).await
         {
             tracing::error!(channel = made.channel, %failure, "the channel of an agent that was not made is left in Discord");
         }
     }
+}
+
+async fn delete(face: &dyn Face, channel: u64) -> Result<()> {
+    let deleted = timeout(DELETING, face.delete_channel(channel)).await;
+    deleted.unwrap_or_else(|_| Err(Failure::new(ErrorKind::DiscordFailed, "Discord does not answer in time")))
 }
 
 fn none_made(why: &str, name: &str) -> String {
@@ -138,9 +143,7 @@ pub(super) async fn leave(ops: &Ops, agent: &Entry, shown: &mut Agent, files: Op
         if proven {
             let deleted = match face(ops) {
                 None => Err(Failure::new(ErrorKind::DiscordFailed, "Chorus is not connected to Discord")),
-                Some(face) => timeout(DELETING, face.delete_channel(row.channel))
-                    .await
-                    .unwrap_or_else(|_| Err(Failure::new(ErrorKind::DiscordFailed, "Discord does not answer"))),
+                Some(face) => delete(&**face, row.channel).await,
             };
             if let Err(failure) = deleted {
                 warnings.push(format!(

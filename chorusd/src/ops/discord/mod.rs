@@ -7,6 +7,7 @@ mod face;
 pub mod identifies;
 pub mod news;
 pub mod outbox;
+pub mod session;
 
 pub use claims::settle;
 pub use face::{Discord, Face, Found, Made, Making, State};

@@ -2,6 +2,7 @@
 
 mod audit;
 mod databases;
+mod discord;
 mod files;
 mod home;
 mod machine;
@@ -31,6 +32,7 @@ pub async fn doctor(ops: &Ops, params: DoctorParams) -> Result<DoctorResult> {
     let (home, socket) = (ops.home.clone(), ops.socket.clone());
     checks.extend(blocking(move || Ok([home::permissions(&home), home::space(&home), home::socket(&socket)])).await?);
     checks.extend(models::checks(ops).await?);
+    checks.extend(discord::checks(ops).await?);
     checks.extend(blocking(|| Ok(machine::checks())).await?);
     checks.extend(sandbox::checks(ops.registry.world.sandbox.known().await));
     Ok(DoctorResult { checks, rebuilt })

@@ -1,6 +1,6 @@
 //! `/agent`.
 
-use chorus_proto::methods::agent::{List, ListParams};
+use chorus_proto::methods::agent::{Destroy, DestroyParams, Init, InitParams, List, ListParams};
 use chorus_tests::chat::Chat as _;
 use chorus_tests::discord::permissions::MANAGE_CHANNELS;
 
@@ -12,9 +12,14 @@ const GRANTS: &str = "[permission_grants]\nkeeper = [\"locked\"]\n";
 fn an_agent_is_made_and_listed() {
     let rig = Rig::with(GRANTS);
     let vera = rig.server.member("vera", &["keeper"], MANAGE_CHANNELS);
-    let made = vera.slash(&rig.room, "agent init", &[("name", "poet"), ("system_prompt", "Rhyme."), ("permissions", "locked")]);
+    let made = vera.slash(
+        &rig.room,
+        "agent init",
+        &[("name", "poet"), ("system_prompt", "Rhyme."), ("permissions", "locked")],
+    );
     let answer = made.answer_with("The agent **poet** is there");
-    assert!(!answer.ephemeral, "{answer:?}");
+    let room = rig.server.room("poet");
+    assert!(!answer.ephemeral && answer.content.contains(&format!("<#{}>", room.id)), "{answer:?}");
     let poet = rig.client().status_of("poet");
     assert_eq!(poet.permissions, "locked");
     assert_eq!(rig.audit().iter().filter(|row| row.action.contains("agent.init")).count(), 1);
@@ -26,8 +31,7 @@ fn an_agent_is_made_and_listed() {
     // Without Manage Channels it is the channel's own.
     let own = rig.otto.slash(&rig.room, "agent list", &[]).answer_with("**scribe**");
     assert!(!own.content.contains("poet"), "{own:?}");
-    let elsewhere = rig.server.channel("elsewhere");
-    rig.otto.slash(&elsewhere, "agent list", &[]).answer_with("There are no agents here");
+    rig.otto.slash(&rig.hall, "agent list", &[]).answer_with("There are no agents here");
 }
 
 #[test]
@@ -43,13 +47,29 @@ fn a_profile_is_given_by_who_may_grant_it_only() {
     refused(&config(&vera, "open"), "may not grant the profile `open`");
     refused(&config(&rig.mara, "locked"), "may not grant the profile `locked`");
     assert_eq!(rig.client().status_of("scribe").permissions, "standard");
-    config(&vera, "locked").answer_with("`permissions` is now `locked`. It was `standard`.");
+    config(&vera, "locked").answer_with("`permissions` is now `locked`");
     // Back to the default is granting that.
     let reset = [("name", "scribe"), ("key", "permissions"), ("reset", "true")];
     refused(&vera.slash(&rig.room, "agent config", &reset), "may not grant the profile `standard`");
     assert_eq!(rig.client().status_of("scribe").permissions, "locked");
     let row = rig.audit().into_iter().find(|row| row.action == "agent.config:permissions").expect("a row");
     assert_eq!((row.user, row.new.as_deref()), (format!("discord:{}", vera.id), Some("\"locked\"")));
+}
+
+#[test]
+fn what_was_kept_of_an_agent_comes_back_with_permissions_that_somebody_may_grant() {
+    let rig = Rig::with(GRANTS);
+    let (vera, mut client) = (rig.server.member("vera", &["keeper"], MANAGE_CHANNELS), rig.client());
+    for (name, permissions) in [("free", "open"), ("bound", "locked")] {
+        let params = InitParams { name: name.into(), permissions: Some(permissions.into()), ..Default::default() };
+        client.call::<Init>(&params).expect("agent.init");
+        let params = DestroyParams { name: name.into(), keep_files: true, purge: false };
+        client.call::<Destroy>(&params).expect("agent.destroy");
+    }
+    refused(&vera.slash(&rig.room, "agent init", &[("name", "free")]), "may not grant the profile `open`");
+    assert!(!rig.server.rooms().iter().any(|room| room.name() == "free"), "its channel is undone");
+    vera.slash(&rig.room, "agent init", &[("name", "bound")]).answer_with("The agent **bound** is back");
+    assert_eq!(client.status_of("bound").permissions, "locked");
 }
 
 #[test]
@@ -74,9 +94,7 @@ fn an_agent_is_bound_to_a_channel_of_this_server_only() {
     let rig = Rig::new();
     let abroad = rig.discord.guild("abroad");
     let (theirs, ours) = (abroad.channel("theirs"), rig.server.channel("ours"));
-    let bind = |value: &str| {
-        rig.slash("agent config", &[("name", "scribe"), ("key", "channel_id"), ("value", value)])
-    };
+    let bind = |value: &str| rig.slash("agent config", &[("name", "scribe"), ("key", "channel_id"), ("value", value)]);
     for wrong in [theirs.id.to_string(), "12345".to_owned(), "nowhere".to_owned()] {
         refused(&bind(&wrong), "channel");
         assert_eq!(rig.client().status_of("scribe").channel_id, Some(rig.room.id.to_string()), "{wrong}");

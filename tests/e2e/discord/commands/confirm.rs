@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use chorus_proto::methods::agent::{Config, ConfigParams, List, ListParams};
+use chorus_proto::methods::agent::{List, ListParams};
 use chorus_tests::chat::Chat as _;
 use chorus_tests::discord::Discord;
 use chorus_tests::discord::permissions::{MANAGE_CHANNELS, MANAGE_MESSAGES};
-use chorus_tests::{Hands, Inside};
+use chorus_tests::{DEADLINE, Hands, Inside, wait_until};
 use jiff::Timestamp;
 
 use super::{Rig, refused};
@@ -62,17 +62,15 @@ fn a_question_is_over_after_a_restart() {
 fn a_question_is_over_after_a_minute() {
     let (discord, home) = (Discord::start(), home());
     let server = discord.guild("home");
-    let (room, mara) = (server.channel("scribe"), server.member("mara", &[], MANAGE_CHANNELS | MANAGE_MESSAGES));
+    let (hall, mara) = (server.channel("hall"), server.member("mara", &[], MANAGE_CHANNELS | MANAGE_MESSAGES));
     home.configure(&discord.config_toml());
     let hands = Hands::at(Timestamp::from_second(1_771_000_000).expect("a time"));
     let daemon = Inside::start(&home, &hands);
     let mut client = daemon.client();
+    mara.slash(&hall, "ping", &[]).answer_with("is there");
     client.init("scribe");
+    let room = server.room("scribe");
     client.append("scribe", "something said");
-    mara.slash(&room, "ping", &[]).answer_with("is there");
-    let value = Some(room.id.to_string().into());
-    let params = ConfigParams { name: "scribe".into(), key: Some("channel_id".into()), value };
-    client.call::<Config>(&params).expect("agent.config");
     for (seconds, there) in [(61, 1), (59, 0)] {
         let asked = mara.slash(&room, "context clear", &[]).answer_with("Clear the conversation");
         hands.pass(Duration::from_secs(seconds));
@@ -86,14 +84,16 @@ fn a_question_is_over_after_a_minute() {
 fn destroying_is_confirmed() {
     let rig = Rig::new();
     rig.talk("scribe");
-    let elsewhere = rig.server.channel("elsewhere");
-    let asked = rig.mara.slash(&elsewhere, "agent destroy", &[("name", "scribe")]).answer_with("Take the agent **scribe** away?");
+    let asked = rig
+        .mara
+        .slash(&rig.hall, "agent destroy", &[("name", "scribe")])
+        .answer_with("Take the agent **scribe** away?");
     assert!(asked.ephemeral && asked.content.contains("2 messages is saved first"), "{asked:?}");
     let done = rig.mara.press(&asked, "Destroy");
     done.answer_with("The agent **scribe** was taken away. Its conversation is saved as");
-    elsewhere.post("was taken away. Its conversation is saved as");
+    rig.hall.post("was taken away. Its conversation is saved as");
     assert!(rig.client().call::<List>(&ListParams::default()).expect("agent.list").agents.is_empty());
-    assert!(rig.room.is_there(), "it was bound by hand, not made by Chorus");
+    wait_until("its channel to go", DEADLINE, || (!rig.room.is_there()).then_some(()));
     let row = rig.audit().into_iter().rfind(|row| row.action == "discord:agent.destroy").expect("a row");
     assert_eq!((row.agent.as_str(), row.user), ("scribe", format!("discord:{}", rig.mara.id)));
 }

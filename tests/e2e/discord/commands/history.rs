@@ -43,7 +43,10 @@ fn pages_are_turned_by_buttons_over_a_restart_too() {
         session: "11".into(),
         ..Default::default()
     };
-    assert!(owner.call::<chorus_proto::methods::context::Restore>(&params).is_err(), "the owner was shown no number 11");
+    assert!(
+        owner.call::<chorus_proto::methods::context::Restore>(&params).is_err(),
+        "the owner was shown no number 11"
+    );
 }
 
 #[test]
@@ -56,8 +59,7 @@ fn a_page_that_is_not_there_is_the_last_one() {
     assert!(answer.buttons.is_empty(), "{answer:?}");
     // Of an agent of another channel by a stranger, and of one that was taken away.
     let id = client.status_of("scribe").id;
-    let elsewhere = rig.server.channel("elsewhere");
-    let stale = rig.otto.press_stale(&elsewhere, &answer, &format!("history:{id}:1"));
+    let stale = rig.otto.press_stale(&rig.hall, &answer, &format!("history:{id}:1"));
     refused(&stale, "reach for another channel");
     let gone = rig.mara.press_stale(&rig.room, &answer, "history:00000000-0000-0000-0000-000000000001:1");
     gone.answer_with("That agent is gone");

@@ -24,6 +24,8 @@ use crate::home;
 pub struct Rig {
     pub discord: Discord,
     pub server: Server,
+    /// A channel without an agent.
+    pub hall: Room,
     pub room: Room,
     pub mara: Person,
     pub otto: Person,
@@ -40,31 +42,27 @@ impl Rig {
     pub fn with(config: &str) -> Self {
         let discord = Discord::start();
         let server = discord.guild("home");
-        let room = server.channel("scribe");
+        let hall = server.channel("hall");
         let mara = server.member("mara", &[], MANAGE_CHANNELS | MANAGE_GUILD | MANAGE_MESSAGES);
         let otto = server.member("otto", &[], 0);
         let home = home();
         let daemon = Daemon::start_with(&home, &format!("{config}\n{}", discord.config_toml()));
-        let rig = Self { discord, server, room, mara, otto, home, daemon };
-        rig.client().init("scribe");
-        rig.bind("scribe", &rig.room);
-        rig
+        // The daemon has heard of the server when it answers there: then the agent gets its room.
+        mara.slash(&hall, "ping", &[]).answer_with("is there");
+        daemon.client().init("scribe");
+        let room = server.room("scribe");
+        Self { discord, server, hall, room, mara, otto, home, daemon }
     }
 
     pub fn client(&self) -> Client {
         self.daemon.client()
     }
 
-    /// Gives an agent the room, once the daemon knows it.
+    /// Gives an agent a room that is there.
     pub fn bind(&self, agent: &str, room: &Room) {
-        let mut client = self.client();
-        let due = [("channel_id", room.id.to_string())];
-        // A command is registered when the server is known.
-        self.mara.slash(room, "ping", &[]).answer_with("is there");
-        for (key, value) in due {
-            let params = ConfigParams { name: agent.into(), key: Some(key.into()), value: Some(value.into()) };
-            client.call::<Config>(&params).expect("agent.config");
-        }
+        let value = Some(room.id.to_string().into());
+        let params = ConfigParams { name: agent.into(), key: Some("channel_id".into()), value };
+        self.client().call::<Config>(&params).expect("agent.config");
     }
 
     /// A conversation of two messages.
@@ -84,13 +82,15 @@ impl Rig {
         rows.into_iter().filter(|row| row.user.starts_with("discord:")).collect()
     }
 
-    /// Kills the daemon, or stops it, and starts it again.
+    /// Stops the daemon, starts it again, and waits until it listens.
     pub fn restart(self) -> Self {
-        let Self { discord, server, room, mara, otto, home, daemon } = self;
+        let Self { discord, server, hall, room, mara, otto, home, daemon } = self;
         discord.identify_every(std::time::Duration::ZERO);
         daemon.terminate();
+        discord.disconnected();
         let daemon = Daemon::start(&home);
-        Self { discord, server, room, mara, otto, home, daemon }
+        discord.connected();
+        Self { discord, server, hall, room, mara, otto, home, daemon }
     }
 }
 

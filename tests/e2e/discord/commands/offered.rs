@@ -35,9 +35,8 @@ fn agents_sessions_models_and_profiles_are_offered_to_who_may_use_them() {
     assert!(session(&rig.mara, "no such thing").is_empty());
     assert!(session(&rig.otto, "").is_empty(), "titles are not for who may not restore");
 
-    let agents = |who: &chorus_tests::discord::Person| {
-        values(who.complete(&rig.room, "context history", &[("agent", "")]))
-    };
+    let agents =
+        |who: &chorus_tests::discord::Person| values(who.complete(&rig.room, "context history", &[("agent", "")]));
     assert_eq!(agents(&rig.mara), ["other", "scribe"]);
     assert_eq!(agents(&rig.otto), ["scribe"]);
     let models = values(rig.mara.complete(&rig.room, "settings model", &[("model", "claude")]));

@@ -14,7 +14,7 @@ fn how_things_stand_is_told_to_who_asks() {
     let rig = Rig::with(&server.config_toml());
     rig.slash("usage", &[]).answer_with("has called no model");
     server.anthropic().answer(Answer::text(["Hello."]));
-    let params = SendParams { agent: Some("scribe".into()), text: Some("Hello?".into()), ..Default::default() };
+    let params = SendParams { agent: Some("scribe".into()), text: "Hello?".into(), ..Default::default() };
     rig.client().call::<Send>(&params).expect("a turn");
     for (command, due) in [
         ("ping", "Chorus "),
@@ -29,9 +29,8 @@ fn how_things_stand_is_told_to_who_asks() {
     }
     let status = rig.otto.slash(&rig.room, "status", &[]).answer_with("2 messages");
     assert!(!status.content.contains(rig.home.path.to_str().expect("UTF-8")), "places are none of theirs: {status:?}");
-    let elsewhere = rig.server.channel("elsewhere");
     for command in ["usage", "approvals", "context history"] {
-        refused(&rig.otto.slash(&elsewhere, command, &[]), "This channel has no agent");
+        refused(&rig.otto.slash(&rig.hall, command, &[]), "This channel has no agent");
     }
 }
 
@@ -40,14 +39,13 @@ fn tasks_are_listed_shown_and_stopped() {
     let server = ModelServer::start();
     let rig = Rig::with(&server.config_toml());
     let mut client = rig.client();
-    let room = rig.server.channel("runner");
     let params = InitParams { name: "runner".into(), permissions: Some("open".into()), ..Default::default() };
     client.call::<Init>(&params).expect("agent.init");
-    rig.bind("runner", &room);
+    let room = rig.server.room("runner");
     let call = json!({"command": "until test -e go; do sleep 0.01; done", "background": true});
     server.anthropic().answer(Answer::calls("c1", "bash", &call));
     server.anthropic().answer(Answer::text(["It runs."]));
-    let params = SendParams { agent: Some("runner".into()), text: Some("Run it.".into()), ..Default::default() };
+    let params = SendParams { agent: Some("runner".into()), text: "Run it.".into(), ..Default::default() };
     client.call::<Send>(&params).expect("a turn");
 
     let list = rig.otto.slash(&room, "tasks list", &[]).answer_with("running");

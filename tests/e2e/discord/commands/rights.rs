@@ -46,7 +46,8 @@ fn a_stranger_may_change_nothing_and_every_right_is_its_own() {
     }
     assert_eq!(rig.client().texts("scribe"), before);
     assert_eq!((rig.client().history("scribe").len(), rig.audit().len()), (1, 0));
-    assert!(rig.room.messages().iter().all(|message| message.ephemeral), "nobody else hears of it");
+    let heard = rig.room.messages();
+    assert!(!heard.iter().any(|message| !message.ephemeral && message.content.contains("may not")), "{heard:?}");
 }
 
 #[test]
@@ -55,12 +56,12 @@ fn another_agent_needs_manage_channels_and_one_of_another_server_is_not_there() 
     let abroad = rig.discord.guild("abroad");
     let theirs = abroad.channel("spy");
     let mut client = rig.client();
+    let boss = abroad.member("boss", &[], MANAGE_CHANNELS);
+    boss.slash(&theirs, "ping", &[]).answer_with("is there");
     for name in ["other", "spy"] {
         client.init(name);
         client.append_all(name, vec![NewMessage::text(Role::User, "a secret plan")]);
     }
-    let boss = abroad.member("boss", &[], MANAGE_CHANNELS);
-    boss.slash(&theirs, "ping", &[]).answer_with("is there");
     rig.bind("spy", &theirs);
     rig.otto.may(MANAGE_MESSAGES | MANAGE_GUILD);
     for command in ["context save", "context history", "context clear", "status", "usage", "approvals", "tasks list"] {

@@ -11,7 +11,8 @@ const CONFIG: &str = "[permission_grants]\nkeeper = [\"locked\"]\n\
 fn settings_are_shown_set_and_taken_back() {
     let rig = Rig::with(CONFIG);
     let vera = rig.server.member("vera", &["keeper"], MANAGE_GUILD);
-    let slash = |command: &str, options: &[(&str, &str)]| vera.slash(&rig.room, &format!("settings {command}"), options);
+    let slash =
+        |command: &str, options: &[(&str, &str)]| vera.slash(&rig.room, &format!("settings {command}"), options);
     let shown = slash("idle", &[]).answer_with("`defaults.idle_timeout` is `30m`");
     assert!(shown.ephemeral);
     slash("idle", &[("timeout", "2h")]).answer_with("is now `2h`");

@@ -30,6 +30,16 @@ pub fn guild(state: &State, id: u64) -> Reply {
     Ok(Answer::json(200, &state.guild(id).map_or(Value::Null, Guild::json)))
 }
 
+pub fn member(state: &State, id: u64, member: u64) -> Reply {
+    known(state, id)?;
+    let mut told = state.guild(id).map_or(Value::Null, |guild| guild.member_json(member));
+    if told.is_null() {
+        return Err(Refusal::new(404, 10_007, "Unknown Member"));
+    }
+    told["user"] = state.users.get(&member).map_or(Value::Null, crate::discord::world::User::json);
+    Ok(Answer::json(200, &told))
+}
+
 pub fn roles(state: &State, id: u64) -> Reply {
     known(state, id)?;
     Ok(Answer::json(200, &state.guild(id).map_or(Value::Null, Guild::roles_json)))

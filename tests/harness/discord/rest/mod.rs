@@ -39,6 +39,7 @@ pub fn answer(state: &mut State, asked: &Recorded) -> Reply {
             application::commands(state, method, number(app)?, number(guild)?, asked)
         }
         ("GET", ["guilds", guild]) => channels::guild(state, number(guild)?),
+        ("GET", ["guilds", guild, "members", member]) => channels::member(state, number(guild)?, number(member)?),
         ("GET", ["guilds", guild, "roles"]) => channels::roles(state, number(guild)?),
         ("GET", ["guilds", guild, "channels"]) => channels::list(state, number(guild)?),
         ("POST", ["guilds", guild, "channels"]) => channels::create(state, number(guild)?, &asked.body),

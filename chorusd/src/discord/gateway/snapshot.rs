@@ -1,0 +1,66 @@
+//! What a new session would tell first. A session that is taken up by another daemon than began it does not: it is asked for.
+
+use serde_json::{Value, json};
+use serenity::http::Route;
+use serenity::model::event::Event as Dispatch;
+use serenity::model::id::{GuildId, UserId};
+
+use super::read::{Said, read};
+use crate::discord::rest::{Rest, RestError};
+use crate::ops::discord::session::Session;
+
+/// For more servers a new session is cheaper.
+const MOST: usize = 20;
+
+/// READY and a GUILD_CREATE for each server, as they would be told now.
+///
+/// # Errors
+/// What Discord says, or that an answer is not as it should be.
+pub async fn snapshot(rest: &Rest, session: &Session) -> Result<Vec<Box<Dispatch>>, RestError> {
+    let user: Value = rest.get(Route::UserMe).await?;
+    let application: Value = rest.get(Route::Oauth2ApplicationCurrent).await?;
+    let guilds: Vec<Value> = rest.get(Route::UserMeGuilds).await?;
+    if guilds.len() > MOST {
+        return Err(RestError::Unreadable("there are too many servers".into()));
+    }
+    let me = UserId::new(number(&user["id"])?);
+    let listed: Vec<Value> = guilds.iter().map(|guild| json!({"id": guild["id"], "unavailable": true})).collect();
+    let mut told = vec![event(
+        "READY",
+        &json!({
+            "v": 10, "user": user, "guilds": listed, "session_id": session.id,
+            "resume_gateway_url": session.url.as_deref().unwrap_or_default(), "shard": [0, 1],
+            "application": {"id": application["id"], "flags": application["flags"].as_u64().unwrap_or(0)},
+        }),
+    )?];
+    for guild in &guilds {
+        let guild_id = GuildId::new(number(&guild["id"])?);
+        let mut whole: Value = rest.get(Route::Guild { guild_id }).await?;
+        let channels: Value = rest.get(Route::GuildChannels { guild_id }).await?;
+        let own: Value = rest.get(Route::GuildMember { guild_id, user_id: me }).await?;
+        whole["joined_at"] = own["joined_at"].clone();
+        (whole["channels"], whole["members"]) = (channels, json!([own]));
+        (whole["large"], whole["unavailable"]) = (false.into(), false.into());
+        if !whole["member_count"].is_u64() {
+            whole["member_count"] = whole["approximate_member_count"].as_u64().unwrap_or(1).into();
+        }
+        for none in ["threads", "presences", "voice_states", "stage_instances", "guild_scheduled_events"] {
+            whole[none] = json!([]);
+        }
+        told.push(event("GUILD_CREATE", &whole)?);
+    }
+    Ok(told)
+}
+
+fn number(id: &Value) -> Result<u64, RestError> {
+    let id = id.as_str().and_then(|id| id.parse().ok()).filter(|id| *id != 0);
+    id.ok_or_else(|| RestError::Unreadable("an id is none".into()))
+}
+
+fn event(kind: &str, data: &Value) -> Result<Box<Dispatch>, RestError> {
+    match read(&json!({"op": 0, "s": 0, "t": kind, "d": data}).to_string()) {
+        Said::Dispatch { event, .. } => Ok(event),
+        Said::Unreadable { kind, why, .. } => Err(RestError::Unreadable(format!("{kind}: {why}"))),
+        _ => Err(RestError::Unreadable(kind.to_owned())),
+    }
+}

@@ -1,0 +1,68 @@
+//! Discord: whether there is a token, how the connection stands, and how often there may be a new one today.
+
+use chorus_proto::methods::doctor::{Check, Verdict};
+
+use super::{check, check_with};
+use crate::config::Key;
+use crate::failure::Result;
+use crate::ops::discord::{State, identifies};
+use crate::ops::{Ops, blocking};
+
+const NAME: &str = "Discord";
+/// So few are soon used up.
+const FEW: u32 = 10;
+
+/// The token, the connection, and the budget of new connections.
+///
+/// # Errors
+/// A database that cannot be read.
+pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
+    let config = ops.config.discord.clone();
+    let place = match &config.token {
+        Key::None => String::new(),
+        Key::Env { variable, .. } => format!("token in {variable}"),
+        Key::File(path) => format!("token in {}", path.display()),
+        Key::Credential { name, .. } => format!("token in the credential {name}"),
+    };
+    let found = blocking(move || Ok(config.read_token())).await?;
+    if matches!(found, Ok(None)) {
+        let hint = "make an application in Discord's developer portal, set DISCORD_TOKEN where chorusd starts, then restart it";
+        return Ok(vec![check_with(NAME, Verdict::Info, "off: there is no token", hint)]);
+    }
+    let mut checks = vec![match ops.discord.state() {
+        State::Connected => {
+            let servers = match ops.discord.guilds() {
+                0 => None,
+                1 => Some("1 server".to_owned()),
+                count => Some(format!("{count} servers")),
+            };
+            match servers {
+                Some(servers) => check(NAME, Verdict::Ok, format!("connected, {servers}; {place}")),
+                None => {
+                    let hint = "invite the application: docs/DISCORD.md says how";
+                    check_with(NAME, Verdict::Warn, "connected, but in no server", hint)
+                }
+            }
+        }
+        State::Off => check(NAME, Verdict::Info, format!("not started; {place}")),
+        State::Connecting => check(NAME, Verdict::Info, format!("connecting; {place}")),
+        State::Waiting { until, why } => {
+            let until = until.strftime("%Y-%m-%d %H:%M:%S UTC");
+            check_with(NAME, Verdict::Warn, format!("{why}; the next try is at {until}"), "nothing has to be done")
+        }
+        State::Stopped { why, hint } => check_with(NAME, Verdict::Fail, why, hint),
+    }];
+    let budget = identifies::budget(ops).await?;
+    let text = format!("{} of {} left within 24 hours", budget.left, identifies::MOST);
+    checks.push(match budget.left {
+        0 => check_with(
+            "Discord sessions",
+            Verdict::Warn,
+            text,
+            "look why it is started so often: `chorusctl daemon logs`",
+        ),
+        1..FEW => check("Discord sessions", Verdict::Warn, text),
+        _ => check("Discord sessions", Verdict::Ok, text),
+    });
+    Ok(checks)
+}

@@ -1,0 +1,22 @@
+//! The fake Discord itself: what it takes, what it refuses, and that what it tells is what Discord tells.
+
+mod client;
+mod faults;
+mod gateway;
+mod interactions;
+mod messages;
+mod strict;
+
+use chorus_tests::discord::permissions::ADMINISTRATOR;
+use chorus_tests::discord::{Discord, Person, Room, Server};
+use client::Client;
+
+/// A server with somebody in it and a channel, and an application that is connected.
+fn connected() -> (Discord, Server, Person, Room, Client) {
+    let discord = Discord::start();
+    let guild = discord.guild("home");
+    let (mara, room) = (guild.member("mara", &["admin"], ADMINISTRATOR), guild.channel("general"));
+    let mut client = Client::identified(&discord);
+    client.until("GUILD_CREATE");
+    (discord, guild, mara, room, client)
+}

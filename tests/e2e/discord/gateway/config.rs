@@ -1,0 +1,72 @@
+//! `[discord]`: where the token may be, and what is refused.
+
+use std::fs;
+
+use chorus_proto::methods::daemon::DiscordState;
+use chorus_proto::methods::settings::{Show, ShowParams};
+use chorus_tests::Daemon;
+use chorus_tests::discord::{Discord, TOKEN};
+
+use super::{becomes, rig};
+use crate::home;
+
+#[test]
+fn the_token_is_found_wherever_it_may_be_and_shown_nowhere() {
+    let discord = Discord::start();
+    discord.guild("home");
+    let base = format!("api_base = \"{}\"\n", discord.url());
+    let folder = discord.token_file().parent().expect("its folder").to_owned();
+    for (keys, variable) in [
+        (String::new(), Some("DISCORD_TOKEN")),
+        ("token_env = \"MY_BOT\"\n".to_owned(), Some("MY_BOT")),
+        (format!("token_file = \"{}\"\n", discord.token_file().display()), None),
+        ("token_file = \"beside\"\n".to_owned(), None),
+        ("credential = \"token\"\n".to_owned(), None),
+    ] {
+        let home = home();
+        home.configure(&format!("[discord]\n{keys}{base}guilds = [1, \"2\"]\napprovers = [\"admin\", \"7\"]\n"));
+        fs::write(home.path.join("beside"), TOKEN).expect("a token");
+        let mut command = home.command(home.bins.chorusd);
+        command.env("CREDENTIALS_DIRECTORY", &folder).env("CHORUS_LOG_LEVEL", "trace");
+        if let Some(variable) = variable {
+            command.env(variable, TOKEN);
+        }
+        discord.identify_every(std::time::Duration::ZERO);
+        let daemon = Daemon::start_by(&home, command);
+        becomes(&daemon, DiscordState::Connected);
+        let settings = daemon.client().call::<Show>(&ShowParams::default()).expect("settings").settings;
+        let value = |key: &str| {
+            let found = settings.iter().find(|setting| setting.key == key);
+            found.unwrap_or_else(|| panic!("no {key}")).value.clone()
+        };
+        assert_eq!((value("discord.guilds"), value("discord.approvers")), ("1,2".into(), "admin,7".into()));
+        assert_eq!((value("discord.category"), value("discord.reconnect_max")), ("Agents".into(), "5m".into()));
+        assert_eq!(value("discord.gateway_url"), serde_json::Value::Null);
+        assert!(!serde_json::to_string(&settings).expect("JSON").contains(TOKEN));
+        assert!(!daemon.log().contains(TOKEN), "{}", daemon.log());
+        daemon.terminate();
+    }
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused() {
+    let (_discord, home) = rig("");
+    for (key, told) in [
+        ("token_env = \"not a name\"", "token_env"),
+        ("credential = \"../up\"", "credential"),
+        ("guilds = [\"home\"]", "guilds"),
+        ("guilds = [0]", "guilds"),
+        ("guilds = true", "guilds"),
+        ("approvers = 7", "approvers"),
+        ("category = \"\"", "category"),
+        ("api_base = \"wss://discord.com\"", "api_base"),
+        ("gateway_url = \"https://discord.com\"", "gateway_url"),
+        ("gateway_url = \"wss://user:word@discord.com\"", "gateway_url"),
+        ("reconnect_max = \"0\"", "reconnect_max"),
+        ("tokn_file = \"a\"", "token_file"),
+    ] {
+        home.configure(&format!("[discord]\n{key}\n"));
+        let (status, said) = Daemon::try_start(&home, home.command(home.bins.chorusd)).expect_err("refused");
+        assert!(status.code() == Some(2) && said.contains(told) && !said.contains("panicked"), "{key}: {said}");
+    }
+}

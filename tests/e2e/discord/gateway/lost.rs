@@ -1,0 +1,90 @@
+//! What ends a connection, and what comes after it.
+
+use std::time::Duration;
+
+use chorus_proto::methods::daemon::DiscordState;
+use chorus_tests::discord::Discord;
+use chorus_tests::{DEADLINE, Daemon, wait_until};
+use serde_json::json;
+
+use super::{SOON, becomes, rig};
+
+fn resumed(discord: &Discord, count: usize) {
+    wait_until("the session to be taken up", DEADLINE, || (discord.resumes() >= count).then_some(()));
+    discord.connected();
+}
+
+#[test]
+fn a_session_is_taken_up_after_whatever_leaves_it() {
+    let (discord, home) = rig(SOON);
+    let daemon = Daemon::start(&home);
+    discord.connected();
+    let ends: [(&str, fn(&Discord)); 8] = [
+        ("op 7", |discord| discord.reconnect()),
+        ("op 9, resumable", |discord| discord.invalidate(true)),
+        ("a reset", |discord| discord.reset()),
+        ("1000", |discord| discord.close(1000)),
+        ("1001", |discord| discord.close(1001)),
+        ("4000", |discord| discord.close(4000)),
+        ("4008", |discord| discord.close(4008)),
+        ("an outage", |discord| {
+            discord.refuse_connections();
+            discord.disconnected();
+            discord.accept_connections();
+        }),
+    ];
+    for (count, (what, end)) in ends.into_iter().enumerate() {
+        end(&discord);
+        resumed(&discord, count + 1);
+        assert_eq!(becomes(&daemon, DiscordState::Connected).guilds, 1, "{what}");
+    }
+    assert_eq!((discord.identifies(), discord.identifies_refused()), (1, 0));
+}
+
+#[test]
+fn a_session_that_is_over_is_followed_by_a_new_one() {
+    let (discord, home) = rig(SOON);
+    let daemon = Daemon::start(&home);
+    discord.connected();
+    let ends: [(&str, fn(&Discord)); 3] = [
+        ("op 9", |discord| discord.invalidate(false)),
+        ("4007", |discord| discord.close(4007)),
+        ("4009", |discord| discord.close(4009)),
+    ];
+    for (count, (what, end)) in ends.into_iter().enumerate() {
+        end(&discord);
+        wait_until(what, DEADLINE, || (discord.identifies() == count + 2).then_some(()));
+        discord.connected();
+        becomes(&daemon, DiscordState::Connected);
+    }
+    // They were far enough apart, and no session was asked for that was known to be over.
+    assert_eq!((discord.identifies_refused(), discord.resumes()), (0, 0));
+}
+
+#[test]
+fn a_connection_that_falls_silent_is_given_up() {
+    let (discord, home) = rig(SOON);
+    discord.heartbeat(Duration::from_millis(300));
+    let _daemon = Daemon::start(&home);
+    discord.connected();
+    discord.go_silent();
+    resumed(&discord, 1);
+    assert_eq!(discord.identifies(), 1);
+}
+
+#[test]
+fn events_that_cannot_be_read_are_in_the_log_without_what_they_say() {
+    let (discord, home) = rig(SOON);
+    let daemon = Daemon::start(&home);
+    discord.connected();
+    discord.dispatch("MESSAGE_CREATE", &json!({"id": "7", "content": "between you and me"}));
+    discord.dispatch("SOMETHING_NEW", &json!({"id": "7"}));
+    wait_until("a line in the log", DEADLINE, || {
+        let log = daemon.log();
+        (log.contains("cannot be read") && log.contains("MESSAGE_CREATE")).then_some(())
+    });
+    assert!(!daemon.log().contains("between you"), "{}", daemon.log());
+    // It goes on.
+    discord.reconnect();
+    resumed(&discord, 1);
+}

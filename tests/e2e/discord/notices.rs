@@ -1,0 +1,107 @@
+//! What the daemon tells in channels by itself.
+
+use std::collections::HashSet;
+
+use chorus_proto::methods::agent::{Init, InitParams};
+use chorus_proto::methods::events::{List, ListParams};
+use chorus_proto::{Event, EventType};
+use chorus_tests::chat::Chat as _;
+use chorus_tests::discord::permissions::MANAGE_MESSAGES;
+use chorus_tests::discord::{Fault, Room};
+use chorus_tests::{DEADLINE, wait_until};
+
+use super::rooms::Rig;
+
+/// An agent that is idle after a second.
+fn restless(rig: &Rig, name: &str) -> Room {
+    let params = InitParams { name: name.into(), idle_timeout: Some("1s".into()), ..InitParams::default() };
+    let made = rig.client().call::<Init>(&params).expect("agent.init");
+    rig.room(&made.agent)
+}
+
+fn notices(rig: &Rig) -> Vec<Event> {
+    let events = rig.client().call::<List>(&ListParams::default()).expect("events").events;
+    events.into_iter().filter(|event| event.kind == EventType::Notice).collect()
+}
+
+/// What was posted of that form.
+fn posted(room: &Room, start: &str) -> Vec<String> {
+    room.posts().into_iter().map(|post| post.content).filter(|text| text.starts_with(start)).collect()
+}
+
+#[test]
+fn an_idle_notice_is_posted_as_it_is_with_a_button_that_restores() {
+    let rig = Rig::new();
+    let room = restless(&rig, "maps");
+    let (mara, otto) = (rig.guild.member("mara", &[], MANAGE_MESSAGES), rig.guild.member("otto", &[], 0));
+    rig.client().append("maps", "We moved the column.");
+    let notice = room.post("Session saved:");
+    assert_eq!(notices(&rig)[0].data["text"], notice.content);
+    assert!(notice.content.contains("Context cleared after 1 second of inactivity. Use /context restore"));
+    rig.set("maps", "idle_timeout", "0").expect("set");
+    assert!(otto.press(&notice, "Restore").answer_with("may not do that").ephemeral);
+    assert!(rig.client().texts("maps").is_empty());
+    mara.press(&notice, "Restore").answer_with("Restored: 1 message");
+    assert_eq!(rig.client().texts("maps"), ["We moved the column."]);
+    assert_eq!(posted(&room, "Session saved:").len(), 1);
+}
+
+#[test]
+fn a_crash_neither_loses_nor_doubles_a_notice() {
+    let mut rig = Rig::new();
+    let room = restless(&rig, "maps");
+    for round in 0..4 {
+        rig.client().append("maps", &format!("Word {round}."));
+        if round % 2 == 1 {
+            // It is done, and nobody hears of it.
+            rig.discord.fail("POST /channels/*/messages", 1, Fault::Lost);
+        }
+        wait_until("the notice", DEADLINE, || (notices(&rig).len() > round).then_some(()));
+        rig.kill();
+        rig.start();
+        let all = |messages: &[chorus_tests::discord::Shown]| {
+            let notices = messages.iter().filter(|message| message.content.starts_with("Session saved:")).count();
+            (notices > round).then_some(())
+        };
+        room.wait_for("the notice", all);
+    }
+    let told: Vec<String> =
+        notices(&rig).iter().map(|event| event.data["text"].as_str().expect("a text").into()).collect();
+    let posted = posted(&room, "Session saved:");
+    assert_eq!(posted, told, "each once and in order");
+    assert_eq!(posted.iter().collect::<HashSet<_>>().len(), 4);
+}
+
+#[test]
+fn a_stop_and_a_start_are_told_where_a_conversation_goes_on_and_not_again_and_again() {
+    let mut rig = Rig::new();
+    let (maps, idle) = (rig.agent("maps"), rig.agent("idle"));
+    rig.client().append("maps", "One.");
+    rig.stop();
+    maps.post("Chorus stops now. The conversation is saved; it goes on when Chorus is back.");
+    rig.start();
+    maps.post("Chorus was started anew.");
+    rig.stop();
+    rig.start();
+    for _ in 0..2 {
+        rig.kill();
+        rig.start();
+    }
+    // What is posted later shows that nothing else is on its way.
+    rig.agent("last").post("is here");
+    assert_eq!((posted(&maps, "Chorus stops").len(), posted(&maps, "Chorus was started").len()), (2, 1));
+    assert!(idle.posts().iter().all(|post| post.content.contains("is here")));
+    assert_eq!(rig.client().texts("maps"), ["One."]);
+}
+
+#[test]
+fn a_stop_does_not_wait_for_a_discord_that_hangs() {
+    let mut rig = Rig::new();
+    rig.agent("maps").post("is here");
+    rig.client().append("maps", "One.");
+    rig.discord.fail("POST /channels/*/messages", 10, Fault::Gate("never"));
+    let begun = std::time::Instant::now();
+    rig.stop();
+    assert!(begun.elapsed() < DEADLINE / 2, "{:?}", begun.elapsed());
+    rig.discord.open("never");
+}
