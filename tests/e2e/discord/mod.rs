@@ -3,6 +3,7 @@
 mod answers;
 mod approvals;
 mod commands;
+mod drops;
 mod fake;
 mod gateway;
 mod notices;
