@@ -2,9 +2,13 @@
 
 mod answers;
 mod approvals;
+mod burst;
 mod commands;
+mod drops;
 mod fake;
 mod gateway;
 mod messages;
 mod notices;
 mod rooms;
+mod story;
+mod strangers;
