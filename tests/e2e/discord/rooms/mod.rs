@@ -56,7 +56,7 @@ impl Rig {
         let mut client = self.client();
         wait_until("the daemon to be connected", DEADLINE, || {
             let status = client.call::<Status>(&StatusParams::default()).expect("status");
-            status.discord.filter(|discord| discord.connected).map(drop)
+            status.discord.connected.then_some(())
         });
     }
 
