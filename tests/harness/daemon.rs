@@ -136,6 +136,14 @@ impl Daemon {
     /// # Panics
     /// Where it does not end in time.
     pub fn terminate(mut self) -> ExitStatus {
+        self.terminate_in_place()
+    }
+
+    /// The same where another is put in its place.
+    ///
+    /// # Panics
+    /// Where it does not end in time.
+    pub fn terminate_in_place(&mut self) -> ExitStatus {
         process::signal(self.pid, Signal::TERM);
         self.wait()
     }

@@ -12,6 +12,7 @@ pub mod disk;
 pub mod exported;
 pub mod fuzz;
 pub mod gate;
+pub mod held;
 pub mod home;
 pub mod import;
 pub mod inside;

@@ -2,8 +2,12 @@
 
 mod answers;
 mod approvals;
+mod burst;
 mod commands;
 mod fake;
 mod gateway;
+mod messages;
 mod notices;
 mod rooms;
+mod story;
+mod strangers;

@@ -187,6 +187,7 @@ fn empty(base: String, gateway: String) -> State {
         refusing: false,
         message_content: true,
         heartbeat: Duration::from_millis(41_250),
+        patience: Duration::from_secs(3),
         start_limit: StartLimit { total: 1000, remaining: 1000, reset_after: Duration::from_secs(14_400) },
         identify_every: Duration::from_secs(5),
         identified_at: None,

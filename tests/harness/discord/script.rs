@@ -87,6 +87,11 @@ impl Discord {
         self.shared.change(|state| state.heartbeat = every);
     }
 
+    /// How long an interaction waits for its first answer; 3 s unless told.
+    pub fn patience(&self, time: Duration) {
+        self.shared.change(|state| state.patience = time);
+    }
+
     /// The developer portal grants the content of messages, or takes it away: whoever asks for it is closed with 4014.
     pub fn grant_message_content(&self, granted: bool) {
         self.shared.change(|state| state.message_content = granted);

@@ -74,6 +74,8 @@ pub struct State {
     pub refusing: bool,
     pub message_content: bool,
     pub heartbeat: Duration,
+    /// How long an interaction waits for its first answer.
+    pub patience: Duration,
     pub start_limit: StartLimit,
     pub identify_every: Duration,
     pub identified_at: Option<Instant>,

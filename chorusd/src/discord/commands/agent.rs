@@ -20,7 +20,6 @@ pub async fn init(call: &Call) -> Result<Reply> {
     let (by, ops) = (&call.by, call.by.ops());
     let text = |name: &str| call.given.text(name).map(str::to_owned);
     let name = call.given.must("name")?.trim().to_owned();
-    by.note(None, &format!("agent.init:{name}"), Right::Channels).await?;
     let params = InitParams {
         name,
         system_prompt: text("system_prompt"),
@@ -61,7 +60,7 @@ pub async fn destroy_now(by: &Asker, agent: Uuid, keep_files: bool) -> Result<Re
     let entry = ops.directory.by_id(agent).filter(|entry| by.is_here(entry));
     let entry =
         entry.ok_or_else(|| Failure::new(chorus_proto::ErrorKind::AgentNotFound, "that agent is gone already"))?;
-    by.note(Some(&entry), "agent.destroy", Right::Channels).await?;
+    by.note(&entry, "agent.destroy", Right::Channels).await?;
     let name = entry.facts.name.clone();
     let gone = destroy::destroy(ops, DestroyParams { name: name.clone(), keep_files, purge: false }).await;
     let gone = ops.store.judged(gone)?;

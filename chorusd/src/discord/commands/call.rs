@@ -182,7 +182,7 @@ impl Asker {
     ///
     /// # Errors
     /// What cannot be written down is not to be done.
-    pub async fn note(&self, agent: Option<&Entry>, action: &str, right: Right) -> Result<()> {
+    pub async fn note(&self, agent: &Entry, action: &str, right: Right) -> Result<()> {
         let right = self.may(right)?;
         discord::commands::note(self.ops(), &self.person.requester, agent, format!("discord:{action}"), right).await
     }

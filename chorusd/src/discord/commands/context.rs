@@ -17,7 +17,7 @@ use crate::ops::context::{clear, compact, restore, resume, rewind, save};
 /// The agent that a change is about, once it is written down who has it made.
 async fn changed(call: &Call, action: &str) -> Result<std::sync::Arc<Entry>> {
     let agent = call.by.agent(call.given.text("agent"))?;
-    call.by.note(Some(&agent), action, Right::Change).await?;
+    call.by.note(&agent, action, Right::Change).await?;
     Ok(agent)
 }
 
@@ -62,7 +62,7 @@ pub async fn clear_now(by: &Asker, agent: Uuid, save: bool) -> Result<Reply> {
     let entry = by.ops().directory.by_id(agent).filter(|entry| by.is_here(entry));
     let entry = entry.ok_or_else(|| Failure::new(ErrorKind::AgentNotFound, "that agent is gone"))?;
     by.agent(Some(&entry.facts.name))?;
-    by.note(Some(&entry), "context.clear", Right::Change).await?;
+    by.note(&entry, "context.clear", Right::Change).await?;
     let name = entry.facts.name.clone();
     let gone = clear::clear(by.ops(), ClearParams { agent: Some(name.clone()), save }).await?;
     let saved = gone.saved.as_ref().map_or_else(String::new, |session| format!(" It is saved as {}.", named(session)));

@@ -116,7 +116,7 @@ async fn act(what: Pressed, id: &str, by: &Asker) -> Result<Done> {
             answer::stop(&by.bridge, turn, who, by.person.rights.changes()).await.map(|()| Done::Seen)
         }
         Pressed::Restore { session } => {
-            by.note(by.own().as_deref(), "context.restore", Right::Change).await?;
+            by.note(&*by.agent(None)?, "context.restore", Right::Change).await?;
             rooms::restore(&by.bridge, by.channel, &session.to_string(), true).await.map(Done::Told)
         }
         Pressed::Approval => {

@@ -65,7 +65,7 @@ pub async fn show(call: &Call) -> Result<Reply> {
 pub async fn stop(call: &Call) -> Result<Reply> {
     let task = find(call).await?;
     let agent = call.by.agent(Some(&task.agent))?;
-    call.by.note(Some(&agent), &format!("tasks.stop:{}", task.id), Right::Change).await?;
+    call.by.note(&agent, &format!("tasks.stop:{}", task.id), Right::Change).await?;
     let done = stop::stop(call.by.ops(), StopParams { id: task.id }).await?;
     let what = if done.stopped { "Stopped" } else { "It had ended already" };
     Ok(Reply::new(format!("{what}: {}", line(&done.task))))

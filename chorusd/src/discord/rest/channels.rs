@@ -47,7 +47,6 @@ impl Rest {
     pub async fn make_channel(&self, guild_id: GuildId, channel: &CreateChannel<'_>) -> Result<Channel, RestError> {
         self.call(with_json(LightMethod::Post, Route::GuildChannels { guild_id }, channel)?).await
     }
-
 }
 
 /// What nobody waits for, or may take its time.

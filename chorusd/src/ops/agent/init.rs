@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::room::Room;
-use super::{AGENTS, entry, row, text_or_null};
+use super::{AGENTS, entry, may_grant, row, text_or_null};
 use crate::config::Config;
 use crate::config::agent::{AgentConfig, FILE, check_name, normalise, render};
 use crate::failure::{Failure, Result};
@@ -37,9 +37,7 @@ pub async fn init_for(ops: &Ops, params: InitParams, by: &Requester, guild: Opti
     check_name(&params.name)?;
     let mut overrides = overrides(&params, &ops.config.profiles)?;
     if let Some(permissions) = overrides.get("permissions").filter(|permissions| !permissions.is_null()) {
-        ops.config.grants.may(by, permissions).map_err(|why| {
-            Failure::new(ErrorKind::Denied, why).hint("`[permission_grants]` says which roles grant which profiles")
-        })?;
+        may_grant(ops, by, permissions)?;
     }
     if let Some(model) = params.model.as_deref().filter(|model| !model.is_empty()) {
         ops.models.admit(model)?;
@@ -78,7 +76,13 @@ async fn make(ops: &Ops, name: &str, overrides: Map<String, Value>, room: &Room,
     } else {
         create(ops, target.clone(), name, overrides).await?
     };
-    if let Err(failure) = enrol(ops, &dir, &made, room, by).await {
+    // What was kept comes back with permissions that somebody has to grant again.
+    let kept = made.config.map().get("permissions").filter(|kept| revived && !kept.is_null());
+    let enrolled = match kept.map_or(Ok(()), |kept| may_grant(ops, by, kept)) {
+        Ok(()) => enrol(ops, &dir, &made, room, by).await,
+        Err(failure) => Err(failure),
+    };
+    if let Err(failure) = enrolled {
         let _ = blocking(move || {
             made.undo.carry_out();
             Ok(())

@@ -52,11 +52,11 @@ pub async fn newest(ops: &Ops, agent: Uuid, limit: u64) -> Result<Vec<Session>> 
 ///
 /// # Errors
 /// What cannot be written down is not to be done.
-pub async fn note(ops: &Ops, by: &Requester, agent: Option<&Entry>, action: String, right: &str) -> Result<()> {
+pub async fn note(ops: &Ops, by: &Requester, agent: &Entry, action: String, right: &str) -> Result<()> {
     let row = Audit {
         at: ops.clock.now(),
-        agent: agent.map_or_else(Uuid::nil, |agent| agent.facts.id),
-        agent_name: agent.map(|agent| agent.facts.name.clone()).unwrap_or_default(),
+        agent: agent.facts.id,
+        agent_name: agent.facts.name.clone(),
         turn: None,
         action,
         decision: "allow".into(),

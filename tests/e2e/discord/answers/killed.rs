@@ -28,7 +28,8 @@ fn at_each_stage_of_posting_nothing_is_lost_and_nothing_doubled() {
         let said = long(stage);
         let (head, rest) = said.split_at(500);
         rig.model.anthropic().answer(Answer::text([head]).gate(&format!("go {stage}")).then(rest));
-        let writes = || rig.discord.requests_to("* /channels/*/messages/**").iter().filter(|r| r.method != "GET").count();
+        let writes =
+            || rig.discord.requests_to("* /channels/*/messages/**").iter().filter(|r| r.method != "GET").count();
         let before = writes();
         let asked = rig.ask("go on");
         rig.model.reached(&format!("go {stage}"));

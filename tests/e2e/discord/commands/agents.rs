@@ -1,6 +1,6 @@
 //! `/agent`.
 
-use chorus_proto::methods::agent::{List, ListParams};
+use chorus_proto::methods::agent::{Destroy, DestroyParams, Init, InitParams, List, ListParams};
 use chorus_tests::chat::Chat as _;
 use chorus_tests::discord::permissions::MANAGE_CHANNELS;
 
@@ -54,6 +54,22 @@ fn a_profile_is_given_by_who_may_grant_it_only() {
     assert_eq!(rig.client().status_of("scribe").permissions, "locked");
     let row = rig.audit().into_iter().find(|row| row.action == "agent.config:permissions").expect("a row");
     assert_eq!((row.user, row.new.as_deref()), (format!("discord:{}", vera.id), Some("\"locked\"")));
+}
+
+#[test]
+fn what_was_kept_of_an_agent_comes_back_with_permissions_that_somebody_may_grant() {
+    let rig = Rig::with(GRANTS);
+    let (vera, mut client) = (rig.server.member("vera", &["keeper"], MANAGE_CHANNELS), rig.client());
+    for (name, permissions) in [("free", "open"), ("bound", "locked")] {
+        let params = InitParams { name: name.into(), permissions: Some(permissions.into()), ..Default::default() };
+        client.call::<Init>(&params).expect("agent.init");
+        let params = DestroyParams { name: name.into(), keep_files: true, purge: false };
+        client.call::<Destroy>(&params).expect("agent.destroy");
+    }
+    refused(&vera.slash(&rig.room, "agent init", &[("name", "free")]), "may not grant the profile `open`");
+    assert!(!rig.server.rooms().iter().any(|room| room.name() == "free"), "its channel is undone");
+    vera.slash(&rig.room, "agent init", &[("name", "bound")]).answer_with("The agent **bound** is back");
+    assert_eq!(client.status_of("bound").permissions, "locked");
 }
 
 #[test]

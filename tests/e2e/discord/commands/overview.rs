@@ -14,7 +14,7 @@ fn how_things_stand_is_told_to_who_asks() {
     let rig = Rig::with(&server.config_toml());
     rig.slash("usage", &[]).answer_with("has called no model");
     server.anthropic().answer(Answer::text(["Hello."]));
-    let params = SendParams { agent: Some("scribe".into()), text: Some("Hello?".into()), ..Default::default() };
+    let params = SendParams { agent: Some("scribe".into()), text: "Hello?".into(), ..Default::default() };
     rig.client().call::<Send>(&params).expect("a turn");
     for (command, due) in [
         ("ping", "Chorus "),
@@ -45,7 +45,7 @@ fn tasks_are_listed_shown_and_stopped() {
     let call = json!({"command": "until test -e go; do sleep 0.01; done", "background": true});
     server.anthropic().answer(Answer::calls("c1", "bash", &call));
     server.anthropic().answer(Answer::text(["It runs."]));
-    let params = SendParams { agent: Some("runner".into()), text: Some("Run it.".into()), ..Default::default() };
+    let params = SendParams { agent: Some("runner".into()), text: "Run it.".into(), ..Default::default() };
     client.call::<Send>(&params).expect("a turn");
 
     let list = rig.otto.slash(&room, "tasks list", &[]).answer_with("running");

@@ -1,6 +1,6 @@
 //! The first answer to an interaction.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
@@ -13,9 +13,6 @@ use crate::discord::rules;
 use crate::discord::rules::messages::{Kind, check};
 use crate::discord::state::{Interaction, State};
 
-/// How long an interaction waits for its first answer.
-const FIRST: Duration = Duration::from_secs(3);
-
 pub fn callback(state: &mut State, id: u64, token: &str, asked: &Recorded) -> Reply {
     let unknown = Refusal::new(404, 10_062, "Unknown interaction");
     let Some(interaction) = state.interactions.get(&id).filter(|known| known.token == token).cloned() else {
@@ -24,7 +21,7 @@ pub fn callback(state: &mut State, id: u64, token: &str, asked: &Recorded) -> Re
     if interaction.callback.is_some() {
         return Err(Refusal::mistake(400, 40_060, "Interaction has already been acknowledged."));
     }
-    if interaction.at.elapsed() > FIRST {
+    if interaction.at.elapsed() > state.patience {
         return Err(Refusal { mistake: interaction.heard, ..unknown });
     }
     let body = object(&asked.body)?;

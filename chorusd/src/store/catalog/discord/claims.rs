@@ -169,3 +169,60 @@ fn read(row: &Row<'_>) -> rusqlite::Result<OpenClaim> {
         running: row.get(4)?,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::store::OnFatal;
+    use crate::store::catalog::discord::ChannelRow;
+
+    fn new(message: u64) -> NewClaim {
+        NewClaim {
+            message,
+            channel: 7,
+            agent: Uuid::from_u128(1),
+            asked: format!("{message}"),
+            at: Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    fn post(nonce: &str) -> NewPost {
+        NewPost { channel_id: 7, about: None, body: "{}".into(), nonce: nonce.into() }
+    }
+
+    #[tokio::test]
+    async fn a_message_is_taken_up_once_and_done_with_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let on_fatal: OnFatal = Arc::new(|_| {});
+        let catalog = Catalog::open(&dir.path().join("chorus.db"), &on_fatal).unwrap();
+        let row = ChannelRow { channel: 7, guild: 1, agent: Uuid::from_u128(1), made: true, seen: 10 };
+        catalog.put_channel(row).await.unwrap();
+        let claim =
+            async |message: u64| catalog.claim(new(message), 2, post(&format!("full {message}"))).await.unwrap();
+        assert_eq!([claim(11).await, claim(12).await], [Claimed::New, Claimed::New]);
+        assert_eq!(
+            [claim(11).await, claim(13).await, claim(13).await],
+            [Claimed::Known, Claimed::Full, Claimed::Known]
+        );
+        assert_eq!(catalog.channel(7).await.unwrap().unwrap().seen, 13);
+        catalog.put_channel(row).await.unwrap();
+        catalog.seen_in_channel(7, 3).await.unwrap();
+        assert_eq!(catalog.channel(7).await.unwrap().unwrap().seen, 13, "it never goes back");
+        catalog.claim_runs(11).await.unwrap();
+        let changed =
+            [catalog.reword_claim(11, "x".into()).await.unwrap(), catalog.reword_claim(12, "y".into()).await.unwrap()];
+        assert_eq!(changed, [false, true]);
+        let open: Vec<_> = catalog.open_claims().await.unwrap();
+        let open: Vec<_> = open.iter().map(|claim| (claim.message, &*claim.asked, claim.running)).collect();
+        assert_eq!(open, [(11, "11", true), (12, "y", false)]);
+        assert!(catalog.settle_claim(11, vec![post("answer")]).await.unwrap());
+        assert!(!catalog.settle_claim(11, vec![post("again")]).await.unwrap());
+        assert!(catalog.drop_claim(12).await.unwrap() && !catalog.drop_claim(12).await.unwrap());
+        assert!(catalog.open_claims().await.unwrap().is_empty());
+        let posts = catalog.channels_to_post_in().await.unwrap();
+        assert_eq!((posts, claim(14).await, claim(11).await), (vec![7], Claimed::New, Claimed::Known));
+        assert!(catalog.remove_channel(7).await.unwrap() && !catalog.remove_channel(7).await.unwrap());
+    }
+}

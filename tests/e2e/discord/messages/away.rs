@@ -1,0 +1,122 @@
+//! What is written while nobody listens.
+
+use chorus_tests::Daemon;
+use chorus_tests::model_server::Answer;
+
+use super::Rig;
+
+#[test]
+fn what_was_written_while_the_daemon_was_down_is_answered_once_and_in_order() {
+    let rig = Rig::new();
+    rig.say("zero");
+    let before = rig.room.say(&rig.mara, "message 0");
+    rig.answer_to(before);
+    let Rig { models, discord, server, room, mara, otto, home, daemon } = rig;
+    daemon.terminate();
+    let bot = server.bot("counter");
+    for number in 1..4 {
+        room.say(&mara, &format!("message {number}"));
+        room.say(&bot, "beep");
+        models.anthropic().say([format!("answer {number}")]);
+    }
+    let deleted = room.say(&mara, "a mistake");
+    room.delete(deleted);
+    let daemon = Daemon::start(&home);
+    let rig = Rig { models, discord, server, room, mara, otto, home, daemon };
+    rig.room.post("answer 3");
+    let due = ["zero", "answer 1", "answer 2", "answer 3"].into_iter().enumerate();
+    let due: Vec<String> = due.flat_map(|(number, answer)| [format!("message {number}"), answer.to_owned()]).collect();
+    assert_eq!(rig.texts(8), due);
+    // Once more: there is nothing new.
+    let rig = rig.crash();
+    rig.discord.connected();
+    rig.settle();
+    assert_eq!(rig.texts(10).len(), 10);
+    assert_eq!(rig.models.requests().len(), 5);
+}
+
+#[test]
+fn what_was_written_during_an_outage_is_answered_once_and_in_order() {
+    let rig = Rig::new();
+    for round in 0..3 {
+        rig.discord.refuse_connections();
+        rig.discord.disconnected();
+        let forgotten = round % 2 == 0;
+        if forgotten {
+            rig.discord.forget_sessions();
+        }
+        for number in 0..3 {
+            rig.say(&format!("answer {round}.{number}"));
+            rig.room.say(&rig.mara, &format!("message {round}.{number}"));
+        }
+        rig.discord.accept_connections();
+        rig.room.post(&format!("answer {round}.2"));
+    }
+    let texts = rig.texts(18);
+    let rounds = (0..3).flat_map(|round| (0..3).map(move |number| format!("{round}.{number}")));
+    let due: Vec<String> = rounds.flat_map(|of| [format!("message {of}"), format!("answer {of}")]).collect();
+    assert_eq!(texts, due);
+    assert_eq!(rig.answers().len(), 9);
+}
+
+#[test]
+fn the_newest_hundred_are_taken_up_and_the_others_named() {
+    let rig = Rig::new();
+    rig.models.anthropic().always(Answer::text(["Yes."]));
+    let Rig { models, discord, server, room, mara, otto, home, daemon } = rig;
+    daemon.terminate();
+    for number in 0..230 {
+        room.say(&mara, &format!("message {number}"));
+    }
+    let daemon = Daemon::start(&home);
+    let rig = Rig { models, discord, server, room, mara, otto, home, daemon };
+    let line = rig.room.post("while Chorus was away");
+    assert!(line.content.contains("older messages were written here"), "{}", line.content);
+    let texts = rig.texts(200);
+    assert_eq!((texts.len(), texts[0].as_str(), texts[198].as_str()), (200, "message 130", "message 229"));
+    assert!(rig.room.posts().iter().filter(|post| post.content.contains("away")).count() == 1);
+}
+
+#[test]
+fn an_existing_channel_is_heard_from_when_it_is_bound() {
+    let rig = Rig::new();
+    let other = rig.server.channel("old");
+    for _ in 0..3 {
+        other.say(&rig.mara, "long ago");
+    }
+    rig.config("channel_id", &other.id.to_string());
+    rig.say("Here I am.");
+    let id = other.say(&rig.mara, "Are you here?");
+    other.wait_for("an answer", |messages| messages.iter().find(|post| post.own && post.reply_to == Some(id)).cloned());
+    assert_eq!(rig.texts(2), ["Are you here?", "Here I am."]);
+}
+
+#[test]
+fn changes_of_what_waits_are_seen_after_a_restart() {
+    let rig = Rig::new();
+    rig.answer(Answer::text(["one"]).gate("never"));
+    rig.room.say(&rig.mara, "running");
+    rig.models.reached("never");
+    let changed = rig.room.say(&rig.mara, "before");
+    let deleted = rig.room.say(&rig.mara, "a mistake");
+    let last = rig.room.say(&rig.mara, "last");
+    rig.room.edit(last, "the last");
+    let Rig { models, discord, server, room, mara, otto, home, daemon } = rig;
+    discord.refuse_connections();
+    daemon.terminate();
+    room.edit(changed, "after");
+    room.delete(deleted);
+    // The first of them is held up until the channel was read.
+    models.anthropic().answer(Answer::empty().gate("read").then("two"));
+    models.anthropic().say(["three"]);
+    let daemon = Daemon::start(&home);
+    discord.accept_connections();
+    let rig = Rig { models, discord, server, room, mara, otto, home, daemon };
+    rig.discord.connected();
+    rig.models.open("read");
+    rig.answer_to(last);
+    let texts = rig.texts(5);
+    assert_eq!(texts.last().map(String::as_str), Some("three"));
+    assert!(texts.contains(&"the last".to_owned()), "{texts:?}");
+    assert!(!texts.contains(&"a mistake".to_owned()), "{texts:?}");
+}

@@ -1,0 +1,118 @@
+//! `kill -9` between the claim, the turn and the answer.
+
+use chorus_tests::Daemon;
+use chorus_tests::discord::Fault;
+use chorus_tests::model_server::Answer;
+
+use super::Rig;
+
+#[test]
+fn a_turn_that_was_cut_off_is_told_of_and_what_waited_is_answered() {
+    let rig = Rig::new();
+    rig.answer(Answer::text(["On"]).gate("never"));
+    let cut = rig.room.say(&rig.mara, "one");
+    rig.models.reached("never");
+    let waiting = rig.room.say(&rig.mara, "two");
+    // Both are taken up once a third is known to be.
+    rig.room.say(&rig.otto, "three");
+    wait_for_claims(&rig, 3);
+    rig.say("second");
+    rig.say("third");
+    let rig = rig.crash();
+    let told = rig.answer_to(cut).content;
+    assert!(told.contains("ended in the middle of this turn"), "{told}");
+    assert_eq!(rig.answer_to(waiting).content, "second");
+    rig.room.post("third");
+    assert_eq!(rig.texts(5), ["one", "two", "second", "three", "third"]);
+    assert_eq!(rig.models.requests().len(), 3);
+    let rig = rig.crash();
+    rig.discord.connected();
+    rig.settle();
+    assert_eq!(rig.answers().len(), 4, "and nothing is said twice");
+}
+
+#[test]
+fn an_answer_that_was_given_is_posted_once_though_the_daemon_was_killed_before() {
+    let rig = Rig::new();
+    // The answer is in the journal, and its way into the channel is shut.
+    rig.discord.fail("POST /channels/*/messages", 1000, Fault::Status(503));
+    rig.say("Once.");
+    let id = rig.room.say(&rig.mara, "Do it.");
+    assert_eq!(rig.texts(2), ["Do it.", "Once."]);
+    let Rig { models, discord, server, room, mara, otto, home, daemon } = rig;
+    daemon.kill9();
+    discord.heal();
+    let daemon = Daemon::start(&home);
+    let rig = Rig { models, discord, server, room, mara, otto, home, daemon };
+    assert_eq!(rig.answer_to(id).content, "Once.");
+    rig.settle();
+    assert_eq!((rig.answers().len(), rig.models.requests().len()), (2, 2));
+}
+
+#[test]
+fn kills_at_any_moment_lose_and_double_nothing() {
+    let mut rig = Rig::new();
+    rig.models.anthropic().always(Answer::text(["Yes."]));
+    let mut said = Vec::new();
+    for round in 0..6 {
+        for number in 0..4 {
+            said.push(rig.room.say(&rig.mara, &format!("message {round}.{number}")));
+        }
+        // Nobody waits for anything: the kill comes at another moment each time.
+        if round % 2 == 0 {
+            rig.room.wait_for("an answer", |posts| {
+                posts
+                    .iter()
+                    .any(|post| post.own && post.reply_to.is_some_and(|to| said[said.len() - 4..].contains(&to)))
+                    .then_some(())
+            });
+        }
+        rig = rig.crash();
+    }
+    for message in &said {
+        rig.answer_to(*message);
+    }
+    rig.settle();
+    let answers = rig.answers();
+    for message in &said {
+        let count = answers.iter().filter(|answer| answer.reply_to == Some(*message)).count();
+        assert_eq!(count, 1, "{message}");
+    }
+    let texts = rig.texts(said.len());
+    for round in 0..6 {
+        for number in 0..4 {
+            let text = format!("message {round}.{number}");
+            assert_eq!(texts.iter().filter(|said| **said == text).count(), 1, "{text} in {texts:?}");
+        }
+    }
+}
+
+#[test]
+fn a_stop_leaves_what_waits_for_the_next_start() {
+    let rig = Rig::new();
+    rig.answer(Answer::text(["On"]).gate("never"));
+    let cut = rig.room.say(&rig.mara, "one");
+    rig.models.reached("never");
+    let waiting = rig.room.say(&rig.mara, "two");
+    wait_for_claims(&rig, 2);
+    let Rig { models, discord, server, room, mara, otto, home, daemon } = rig;
+    daemon.terminate();
+    models.anthropic().say(["second"]);
+    let daemon = Daemon::start(&home);
+    let rig = Rig { models, discord, server, room, mara, otto, home, daemon };
+    assert_eq!(rig.answer_to(waiting).content, "second");
+    let told = rig.answer_to(cut).content;
+    assert!(told.contains("in the middle of th"), "{told}");
+    assert_eq!(rig.answers().len(), 2);
+}
+
+/// Waits until so many messages are taken up and not answered.
+fn wait_for_claims(rig: &Rig, count: i64) {
+    let path = rig.home.path.join("db/chorus.db");
+    chorus_tests::wait_until("claims", chorus_tests::DEADLINE, || {
+        let conn = rusqlite::Connection::open(&path).ok()?;
+        let open = "SELECT count(*) FROM claims WHERE state IN ('queued', 'running')";
+        let found: i64 = conn.query_row(open, [], |row| row.get(0)).ok()?;
+        (found >= count).then_some(())
+    });
+}

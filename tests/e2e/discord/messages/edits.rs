@@ -1,0 +1,89 @@
+//! Messages that are changed or deleted before their turn comes.
+
+use chorus_proto::methods::send::{Send, SendParams};
+use chorus_tests::model_server::Answer;
+use chorus_tests::{DEADLINE, wait_until};
+
+use super::Rig;
+
+#[test]
+fn a_message_that_waits_says_what_it_says_in_the_end_or_nothing() {
+    let rig = Rig::new();
+    rig.answer(Answer::text(["one"]).gate("go"));
+    let running = rig.room.say(&rig.mara, "running");
+    rig.models.reached("go");
+    let changed = rig.room.say(&rig.mara, "before");
+    let deleted = rig.room.say(&rig.mara, "a mistake");
+    let (first, second) = (rig.room.say(&rig.otto, "spam"), rig.room.say(&rig.otto, "spam"));
+    let last = rig.room.say(&rig.mara, "last");
+    rig.room.edit(changed, "after");
+    rig.room.delete(deleted);
+    rig.room.delete_many(&[first, second]);
+    // What runs is as it was.
+    rig.room.edit(running, "too late");
+    rig.room.edit(last, "last, and least");
+    rig.say("two");
+    rig.say("three");
+    wait_until("the last change", DEADLINE, || {
+        let log = rig.discord.requests_to("GET /channels/*/messages").len();
+        (log > 0).then_some(())
+    });
+    rig.models.open("go");
+    rig.answer_to(last);
+    assert_eq!(rig.texts(6), ["running", "one", "after", "two", "last, and least", "three"]);
+    let replied: Vec<u64> = rig.answers().iter().filter_map(|answer| answer.reply_to).collect();
+    assert_eq!(replied, [running, changed, last]);
+}
+
+#[test]
+fn so_does_one_that_waits_for_a_turn_of_the_terminal() {
+    let rig = Rig::new();
+    rig.answer(Answer::text(["one"]).gate("go"));
+    let mut client = rig.client();
+    let params = SendParams { agent: Some("scribe".into()), text: "terminal".into(), ..Default::default() };
+    let terminal = std::thread::spawn(move || client.call::<Send>(&params).expect("a turn"));
+    rig.models.reached("go");
+    let changed = rig.room.say(&rig.mara, "before");
+    rig.room.post("waits for");
+    rig.room.edit(changed, "after");
+    let deleted = rig.room.say(&rig.mara, "a mistake");
+    rig.room.delete(deleted);
+    rig.say("two");
+    rig.models.open("go");
+    terminal.join().expect("the client");
+    rig.answer_to(changed);
+    rig.settle();
+    assert_eq!(rig.texts(6), ["terminal", "one", "after", "two", "Is that all?", "Settled."]);
+}
+
+#[test]
+fn one_that_is_deleted_behind_a_turn_of_the_terminal_is_not_answered() {
+    let rig = Rig::new();
+    rig.answer(Answer::text(["one"]).gate("go"));
+    let mut client = rig.client();
+    let params = SendParams { agent: Some("scribe".into()), text: "terminal".into(), ..Default::default() };
+    let terminal = std::thread::spawn(move || client.call::<Send>(&params).expect("a turn"));
+    rig.models.reached("go");
+    let deleted = rig.room.say(&rig.mara, "a mistake");
+    rig.room.post("waits for");
+    rig.room.delete(deleted);
+    rig.room.post("taken back");
+    rig.models.open("go");
+    terminal.join().expect("the client");
+    rig.settle();
+    assert_eq!(rig.texts(4), ["terminal", "one", "Is that all?", "Settled."]);
+}
+
+#[test]
+fn what_was_said_when_its_turn_began_holds() {
+    let rig = Rig::new();
+    rig.answer(Answer::text(["one"]).gate("go"));
+    let running = rig.room.say(&rig.mara, "running");
+    rig.models.reached("go");
+    rig.room.edit(running, "too late");
+    rig.room.delete(running);
+    rig.models.open("go");
+    rig.room.post("one");
+    rig.settle();
+    assert_eq!(rig.texts(4), ["running", "one", "Is that all?", "Settled."]);
+}

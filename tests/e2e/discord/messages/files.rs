@@ -1,0 +1,93 @@
+//! Files that come with messages: shown, put into the text, or named with the reason.
+
+use chorus_tests::discord::Fault;
+use chorus_tests::model_server::Answer;
+use serde_json::json;
+
+use super::{Rig, asked};
+
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n-not-much-of-a-picture";
+
+#[test]
+fn images_are_shown_texts_are_in_the_text_and_the_rest_is_named() {
+    let rig = Rig::new();
+    rig.say("I see.");
+    let large = vec![b'a'; (256 << 10) + 1];
+    let files: &[(&str, &str, &[u8])] = &[
+        ("photo.png", "image/png", PNG),
+        ("notes.txt", "text/plain; charset=utf-8", "Wörter\n".as_bytes()),
+        ("main.rs", "", b"fn main() {}"),
+        ("song.mp3", "audio/mpeg", b"ID3"),
+        ("long.log", "text/plain", &large),
+        ("odd.txt", "text/plain", b"\xff\xfe"),
+        ("fake.png", "image/png", b"no image"),
+    ];
+    let id = rig.room.say_with(&rig.mara, "Look!", files);
+    rig.answer_to(id);
+    let record = rig.record();
+    let text = &record[0].content;
+    assert_eq!(
+        text,
+        "Look!\n\n[attachment notes.txt, 8 bytes]\nWörter\n[end of notes.txt]\n\n\
+         [attachment main.rs, 12 bytes]\nfn main() {}\n[end of main.rs]\n\n\
+         [attachment song.mp3, 3 bytes: only images and texts can be read]\n\n\
+         [attachment long.log, 256.0 KiB: larger than 256.0 KiB]\n\n\
+         [attachment odd.txt, 2 bytes: it is no text in UTF-8]\n\n\
+         [attachment fake.png, 8 bytes: its bytes are no PNG, JPEG, GIF or WebP image]"
+    );
+    let [image] = &record[0].attachments[..] else { panic!("{:?}", record[0].attachments) };
+    assert_eq!((image.name.as_str(), image.media_type.as_deref()), ("photo.png", Some("image/png")));
+    let request = &rig.models.wait_for(1)[0];
+    assert!(request.text.contains("iVBORw0KGgo"), "the model is shown the image");
+    assert!(asked(&request.body)[0].starts_with("[mara]\nLook!"));
+    let fetched = rig.discord.requests_to("GET /attachments/**");
+    assert!(fetched.iter().all(|request| request.authorization.is_none()), "the token is for Discord's API alone");
+    assert_eq!(fetched.len(), 5, "what is left out is not fetched");
+}
+
+#[test]
+fn a_message_may_be_nothing_but_a_file() {
+    let rig = Rig::new();
+    rig.say("Read.");
+    let id = rig.room.say_with(&rig.mara, "", &[("a.md", "text/markdown", b"# Title")]);
+    rig.answer_to(id);
+    assert_eq!(rig.texts(2)[0], "[attachment a.md, 7 bytes]\n# Title\n[end of a.md]");
+}
+
+#[test]
+fn what_cannot_be_fetched_is_named_and_tried_again_first() {
+    let rig = Rig::new();
+    rig.discord.fail("GET /attachments/**", 1, Fault::Status(502));
+    rig.say("Read.");
+    let id = rig.room.say_with(&rig.mara, "one", &[("a.txt", "text/plain", b"A")]);
+    rig.answer_to(id);
+    assert_eq!(rig.texts(2)[0], "one\n\n[attachment a.txt, 1 bytes]\nA\n[end of a.txt]");
+    rig.discord.fail("GET /attachments/**", 2, Fault::Status(500));
+    rig.say("I cannot.");
+    let id = rig.room.say_with(&rig.mara, "two", &[("b.txt", "text/plain", b"B")]);
+    rig.answer_to(id);
+    assert_eq!(rig.texts(4)[2], "two\n\n[attachment b.txt, 1 bytes: it could not be fetched (500)]");
+    rig.discord.fail("GET /attachments/**", 1, Fault::Status(404));
+    rig.say("Gone.");
+    let id = rig.room.say_with(&rig.mara, "three", &[("c.png", "image/png", PNG)]);
+    rig.answer_to(id);
+    assert!(rig.texts(6)[4].ends_with("it could not be fetched (404)]"));
+    assert_eq!(rig.discord.requests_to("GET /attachments/**").len(), 5);
+}
+
+#[test]
+fn a_model_that_looks_at_no_images_has_them_named() {
+    let rig = Rig::new();
+    let list = json!({"object": "list", "data": [{"id": "small", "architecture": {"input_modalities": ["text"]}}]});
+    rig.models.list_openai(200, &list);
+    rig.client()
+        .call::<chorus_proto::methods::models::Validate>(&chorus_proto::methods::models::ModelsParams {})
+        .expect("models.validate");
+    rig.config("model", "local/small");
+    rig.models.openai().answer(Answer::text(["I am blind."]));
+    let id = rig.room.say_with(&rig.mara, "Look!", &[("photo.png", "image/png", PNG)]);
+    rig.answer_to(id);
+    let record = rig.record();
+    assert_eq!(record[0].content, "Look!\n\n[attachment photo.png, 30 bytes: the model looks at no images]");
+    assert!(record[0].attachments.is_empty());
+}

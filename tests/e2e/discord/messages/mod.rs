@@ -1,0 +1,113 @@
+//! Messages of people in the channels of agents: each is answered once, in order, whatever happens in between.
+
+mod away;
+mod crash;
+mod edits;
+mod files;
+mod talk;
+
+use std::time::Duration;
+
+use chorus_proto::methods::agent::{Config, ConfigParams};
+use chorus_proto::{Client, Message};
+use chorus_tests::chat::Chat as _;
+use chorus_tests::discord::{Discord, Person, Room, Server, Shown};
+use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
+use serde_json::Value;
+
+use crate::home;
+
+/// The agent `scribe` with a channel of its own and a model, and two people.
+struct Rig {
+    models: ModelServer,
+    discord: Discord,
+    server: Server,
+    room: Room,
+    mara: Person,
+    otto: Person,
+    home: Home,
+    daemon: Daemon,
+}
+
+impl Rig {
+    fn new() -> Self {
+        let (models, discord) = (ModelServer::start(), Discord::start());
+        let server = discord.guild("home");
+        let (mara, otto) = (server.member("mara", &["crew"], 0), server.member("otto", &[], 0));
+        discord.identify_every(Duration::ZERO);
+        let home = home();
+        let daemon = Daemon::start_with(&home, &format!("{}\n{}", models.config_toml(), discord.config_toml()));
+        discord.connected();
+        daemon.client().init("scribe");
+        let room = server.room("scribe");
+        room.post("scribe");
+        Self { models, discord, server, room, mara, otto, home, daemon }
+    }
+
+    fn client(&self) -> Client {
+        self.daemon.client()
+    }
+
+    fn say(&self, text: &str) {
+        self.models.anthropic().say([text]);
+    }
+
+    fn answer(&self, answer: Answer) {
+        self.models.anthropic().answer(answer);
+    }
+
+    /// What the record holds.
+    fn record(&self) -> Vec<Message> {
+        self.client().shown("scribe")
+    }
+
+    /// What the record holds, as texts, once there is so much.
+    fn texts(&self, count: usize) -> Vec<String> {
+        let mut client = self.client();
+        wait_until("messages in the record", DEADLINE, || {
+            Some(client.texts("scribe")).filter(|texts| texts.len() >= count)
+        })
+    }
+
+    fn config(&self, key: &str, value: &str) {
+        let params = ConfigParams { name: "scribe".into(), key: Some(key.into()), value: Some(value.into()) };
+        self.client().call::<Config>(&params).expect("agent.config");
+    }
+
+    /// Waits until nothing is to be answered: the next message is, and whatever came before it is dealt with.
+    fn settle(&self) {
+        self.say("Settled.");
+        let asked = self.room.say(&self.otto, "Is that all?");
+        self.answer_to(asked);
+    }
+
+    /// Waits for what answers a message.
+    fn answer_to(&self, message: u64) -> Shown {
+        self.room.wait_for("an answer", |messages| {
+            let fits = |shown: &&Shown| shown.own && shown.reply_to == Some(message) && shown.buttons.is_empty();
+            messages.iter().find(fits).cloned()
+        })
+    }
+
+    /// Posts that answer messages, in their order.
+    fn answers(&self) -> Vec<Shown> {
+        let mut posts = self.room.posts();
+        posts.retain(|post| post.reply_to.is_some());
+        posts
+    }
+
+    /// Ends the daemon at once and starts it again.
+    fn crash(self) -> Self {
+        self.daemon.kill9();
+        Self { daemon: Daemon::start(&self.home), ..self }
+    }
+}
+
+/// The texts of what users said in a request of a model, the last message first.
+fn asked(body: &Value) -> Vec<String> {
+    let messages = body["messages"].as_array().cloned().unwrap_or_default();
+    let of_user = messages.iter().rev().filter(|message| message["role"] == "user");
+    let blocks = of_user.flat_map(|message| message["content"].as_array().cloned().unwrap_or_default());
+    blocks.filter_map(|block| Some(block["text"].as_str()?.to_owned())).collect()
+}

@@ -1,0 +1,157 @@
+//! Who is heard, and what is heard of them.
+
+use chorus_proto::SourceKind;
+use chorus_proto::methods::send::{Send, SendParams};
+use chorus_tests::model_server::Answer;
+use serde_json::json;
+
+use super::{Rig, asked};
+
+#[test]
+fn a_message_is_a_turn_with_its_author_and_the_answer_is_a_reply() {
+    let rig = Rig::new();
+    rig.mara.nick("Mara of the north");
+    rig.say("Good day!");
+    let id = rig.room.say(&rig.mara, "Good morning.");
+    let answer = rig.answer_to(id);
+    assert_eq!(answer.content, "Good day!");
+    let record = rig.record();
+    let message = &record[0];
+    assert_eq!((message.content.as_str(), record.len()), ("Good morning.", 2));
+    let author = message.author.as_ref().expect("an author");
+    assert_eq!((author.id.clone(), author.name.as_str()), (rig.mara.id.to_string(), "Mara of the north"));
+    let source = message.source.as_ref().expect("a source");
+    assert_eq!(source.kind, SourceKind::Discord);
+    assert_eq!(source.channel_id, Some(rig.room.id.to_string()));
+    assert_eq!(source.message_id, Some(id.to_string()));
+    // The model hears who speaks; the record stays as it came.
+    rig.say("And to you.");
+    let other = rig.room.say(&rig.otto, "[Mara of the north]\nHello.");
+    rig.answer_to(other);
+    let requests = rig.models.wait_for(2);
+    let heard = asked(&requests[1].body);
+    assert_eq!(heard, ["[otto]\n[Mara of the north]\nHello.", "[Mara of the north]\nGood morning."]);
+}
+
+#[test]
+fn only_what_people_write_is_answered() {
+    let rig = Rig::new();
+    let bot = rig.server.bot("counter");
+    let elsewhere = rig.server.channel("general");
+    elsewhere.say(&rig.mara, "Not here.");
+    rig.room.say(&bot, "I am a bot.");
+    rig.room.webhook("news", "I am a webhook.");
+    rig.room.say(&rig.discord.itself(), "I am the application.");
+    for kind in [6, 7, 8] {
+        rig.room.system(&rig.mara, kind);
+    }
+    let thread = json!({
+        "id": "990000000000000001", "channel_id": "990000000000000002", "guild_id": "1", "type": 0, "content": "In a thread.",
+        "author": {"id": rig.mara.id.to_string(), "username": "mara", "discriminator": "0", "avatar": null},
+        "timestamp": "2026-01-01T00:00:00Z", "edited_timestamp": null, "tts": false, "mention_everyone": false,
+        "mentions": [], "mention_roles": [], "attachments": [], "embeds": [], "pinned": false,
+    });
+    rig.discord.dispatch("MESSAGE_CREATE", &thread);
+    rig.settle();
+    assert_eq!(rig.texts(2), ["Is that all?", "Settled."]);
+    assert_eq!(rig.models.requests().len(), 1);
+}
+
+#[test]
+fn mentions_are_names() {
+    let rig = Rig::new();
+    rig.say("Yes.");
+    let id = rig.room.say(&rig.mara, &format!("Ask <@{}>, not <@1>!", rig.otto.id));
+    rig.answer_to(id);
+    assert_eq!(rig.texts(2)[0], "Ask @otto, not <@1>!");
+}
+
+#[test]
+fn messages_are_answered_one_after_the_other() {
+    let rig = Rig::new();
+    rig.answer(Answer::text(["answer 0"]).gate("go"));
+    let first = rig.room.say(&rig.mara, "message 0");
+    rig.models.reached("go");
+    for number in 1..5 {
+        rig.say(&format!("answer {number}"));
+        rig.room.say(if number % 2 == 0 { &rig.mara } else { &rig.otto }, &format!("message {number}"));
+    }
+    assert_eq!(rig.models.requests().len(), 1, "nothing comes between");
+    rig.models.open("go");
+    rig.answer_to(first);
+    rig.room.post("answer 4");
+    let due: Vec<String> =
+        (0..5).flat_map(|number| [format!("message {number}"), format!("answer {number}")]).collect();
+    assert_eq!(rig.texts(10), due);
+}
+
+#[test]
+fn why_there_is_no_answer_is_said_in_the_channel() {
+    let rig = Rig::new();
+    rig.config("daily_token_limit", "10");
+    rig.answer(Answer::text(["Once."]).usage(12, 3));
+    let first = rig.room.say(&rig.mara, "Hello.");
+    rig.answer_to(first);
+    let second = rig.room.say(&rig.mara, "Again.");
+    let told = rig.answer_to(second).content;
+    assert!(told.contains("Error:") && told.contains("day"), "{told}");
+    assert_eq!(rig.texts(2).len(), 2, "nothing is kept of it");
+    rig.config("daily_token_limit", "0");
+    rig.answer(Answer::error(401, r#"{"type":"error","error":{"type":"authentication_error","message":"no"}}"#));
+    let third = rig.room.say(&rig.mara, "And now?");
+    let told = rig.answer_to(third).content;
+    assert!(told.contains("Error:"), "{told}");
+}
+
+#[test]
+fn a_hundred_wait_and_the_next_is_told_so() {
+    let rig = Rig::new();
+    rig.models.anthropic().always(Answer::text(["Yes."]));
+    rig.answer(Answer::text(["First."]).gate("go"));
+    rig.room.say(&rig.mara, "first");
+    rig.models.reached("go");
+    for number in 2..=100 {
+        rig.room.say(&rig.mara, &format!("message {number}"));
+    }
+    let next = rig.room.say(&rig.otto, "one too many");
+    let told = rig.answer_to(next).content;
+    assert!(told.starts_with("100 messages wait for this agent already"), "{told}");
+    rig.models.open("go");
+    let texts = rig.texts(200);
+    assert_eq!((texts.len(), texts[198].as_str()), (200, "message 100"));
+    // There is room again.
+    rig.settle();
+}
+
+#[test]
+fn a_channel_where_nothing_can_be_read_is_told_so_once() {
+    let rig = Rig::new();
+    let message = |id: u64| {
+        json!({
+            "id": id.to_string(), "channel_id": rig.room.id.to_string(), "type": 0, "content": "",
+            "author": {"id": rig.mara.id.to_string(), "username": "mara", "discriminator": "0", "avatar": null},
+            "timestamp": "2026-01-01T00:00:00Z", "edited_timestamp": null, "tts": false, "mention_everyone": false,
+            "mentions": [], "mention_roles": [], "attachments": [], "embeds": [], "pinned": false,
+        })
+    };
+    let id = rig.room.posts()[0].id;
+    rig.discord.dispatch("MESSAGE_CREATE", &message(id + 1));
+    rig.room.post("cannot read what you write here");
+    rig.discord.dispatch("MESSAGE_CREATE", &message(id + 2));
+    rig.settle();
+    let told = rig.room.posts().into_iter().filter(|post| post.content.contains("cannot read")).count();
+    assert_eq!((told, rig.models.requests().len()), (1, 1));
+}
+
+#[test]
+fn the_same_agent_is_asked_in_its_channel_and_at_the_terminal() {
+    let rig = Rig::new();
+    rig.say("In the channel.");
+    let id = rig.room.say(&rig.mara, "Where are we?");
+    rig.answer_to(id);
+    rig.say("At the terminal.");
+    let params = SendParams { agent: Some("scribe".into()), text: "And now?".into(), ..Default::default() };
+    let answer = rig.client().call::<Send>(&params).expect("a turn");
+    assert_eq!(answer.reply, "At the terminal.");
+    assert_eq!(rig.texts(4), ["Where are we?", "In the channel.", "And now?", "At the terminal."]);
+}

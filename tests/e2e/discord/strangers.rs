@@ -1,0 +1,225 @@
+//! Somebody without any right: may talk to the agent of a channel and read about it, and nothing else, by whatever command or button.
+
+use chorus_proto::methods::agent::{Show, ShowParams};
+use chorus_tests::chat::Chat as _;
+use chorus_tests::ctl::chorusctl;
+use chorus_tests::discord::permissions::{MANAGE_CHANNELS, MANAGE_GUILD, MANAGE_MESSAGES};
+use chorus_tests::discord::{Discord, Interaction, Person, Room, Server};
+use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::{Daemon, Home};
+use serde_json::{Value, json};
+
+use crate::home;
+
+/// What reads about the agent of the channel. Every other command there is, and every one to come, is to be refused.
+const READS: [&str; 9] =
+    ["agent list", "context history", "tasks list", "tasks show", "status", "models", "approvals", "usage", "ping"];
+
+/// `scribe` has a room and a conversation of mara's; `vault` has one of its own that nobody here should reach.
+struct Rig {
+    discord: Discord,
+    server: Server,
+    hall: Room,
+    room: Room,
+    mara: Person,
+    otto: Person,
+    model: ModelServer,
+    home: Home,
+    daemon: Daemon,
+}
+
+impl Rig {
+    fn new() -> Self {
+        let (discord, model, home) = (Discord::start(), ModelServer::start(), home());
+        let server = discord.guild("home");
+        let hall = server.channel("hall");
+        let mara = server.member("mara", &["keepers"], MANAGE_CHANNELS | MANAGE_MESSAGES | MANAGE_GUILD);
+        let otto = server.member("otto", &["guests"], 0);
+        let config = format!("{}{}approvers = [\"keepers\"]\n", model.config_toml(), discord.config_toml());
+        let daemon = Daemon::start_with(&home, &config);
+        mara.slash(&hall, "ping", &[]).answer_with("is there");
+        let mut client = daemon.client();
+        for name in ["scribe", "vault"] {
+            client.init(name);
+            client.append(name, &format!("What {name} was told."));
+            client.save(name, "as it was");
+        }
+        let room = server.room("scribe");
+        Self { discord, server, hall, room, mara, otto, model, home, daemon }
+    }
+
+    /// All that somebody could have changed.
+    fn standing(&self) -> Value {
+        let mut client = self.daemon.client();
+        let agents = ["scribe", "vault"].map(|name| {
+            let shown = client.call::<Show>(&ShowParams { name: Some(name.into()) }).expect("agent.show");
+            let agent = shown.agent;
+            let (texts, sessions) = (client.texts(name), client.history(name).len());
+            json!([agent.name, agent.model, agent.permissions, agent.channel_id, texts, sessions])
+        });
+        let settings = chorusctl(&self.home, ["--json", "settings", "show"]).json();
+        let open = chorusctl(&self.home, ["--json", "approvals"]).json()["approvals"].clone();
+        let tasks = chorusctl(&self.home, ["--json", "--agent", "scribe", "tasks"]).json();
+        let trash = chorusctl(&self.home, ["--json", "trash", "list"]).json();
+        let rooms: Vec<String> = self.server.rooms().iter().map(Room::name).collect();
+        json!({"agents": agents, "settings": settings, "open": open, "tasks": tasks, "trash": trash, "rooms": rooms})
+    }
+
+    /// Every command that is registered, with something for each option that must be given.
+    fn commands(&self) -> Vec<(String, Vec<(String, String)>)> {
+        let mut found = Vec::new();
+        for command in self.server.commands() {
+            let name = command["name"].as_str().expect("a name");
+            let options = command["options"].as_array().cloned().unwrap_or_default();
+            let subs: Vec<&Value> = options.iter().filter(|option| option["type"] == 1).collect();
+            if subs.is_empty() {
+                found.push((name.to_owned(), given(&options)));
+            }
+            for sub in subs {
+                let inside = sub["options"].as_array().cloned().unwrap_or_default();
+                found.push((format!("{name} {}", sub["name"].as_str().expect("a name")), given(&inside)));
+            }
+        }
+        found
+    }
+}
+
+fn given(options: &[Value]) -> Vec<(String, String)> {
+    let due = options.iter().filter(|option| option["required"] == true);
+    due.map(|option| {
+        let name = option["name"].as_str().expect("a name").to_owned();
+        let value = match &*name {
+            "session" => "latest",
+            "id" => "t1",
+            _ => "scribe",
+        };
+        (name, value.to_owned())
+    })
+    .collect()
+}
+
+fn slash(person: &Person, room: &Room, command: &str, given: &[(String, String)]) -> Interaction {
+    let given: Vec<(&str, &str)> = given.iter().map(|(name, value)| (&**name, &**value)).collect();
+    person.slash(room, command, &given)
+}
+
+/// Refused to them alone, with a hint, once.
+#[track_caller]
+fn refused(what: &str, interaction: &Interaction) {
+    let answer = interaction.answer();
+    assert!(answer.ephemeral && answer.content.contains("Hint: "), "{what}: {answer:?}");
+    assert_eq!(interaction.answers().len(), 1, "{what}");
+}
+
+#[test]
+fn every_command_but_those_that_read_is_refused() {
+    let rig = Rig::new();
+    let before = rig.standing();
+    let commands = rig.commands();
+    assert!(commands.len() >= 24, "{commands:?}");
+    for (command, given) in &commands {
+        let asked = slash(&rig.otto, &rig.room, command, given);
+        if !READS.contains(&&**command) {
+            refused(command, &asked);
+            assert!(asked.answer().content.contains("may not"), "{command}: {:?}", asked.answer());
+            continue;
+        }
+        let answer = asked.answer();
+        assert!(answer.ephemeral && !answer.content.contains("vault"), "{command}: {answer:?}");
+        // Where it can be about another agent, it cannot for them.
+        let named = |name: &str| {
+            let mut given = given.clone();
+            given.push(("agent".to_owned(), name.to_owned()));
+            given
+        };
+        if takes_agent(&rig, command) {
+            refused(command, &slash(&rig.otto, &rig.room, command, &named("vault")));
+        }
+    }
+    // Nor where no agent is.
+    for (command, given) in commands.iter().filter(|(command, _)| !READS.contains(&&**command)) {
+        refused(command, &slash(&rig.otto, &rig.hall, command, given));
+    }
+    assert_eq!(rig.standing(), before);
+    let offered = rig.otto.complete(&rig.room, "context save", &[("agent", "")]);
+    assert!(!offered.iter().any(|(name, _)| name.contains("vault")), "{offered:?}");
+    let said = rig.room.messages();
+    assert!(!said.iter().any(|message| message.content.contains("may not")), "told to nobody else: {said:?}");
+}
+
+fn takes_agent(rig: &Rig, command: &str) -> bool {
+    let (name, sub) = command.split_once(' ').unwrap_or((command, ""));
+    let commands = rig.server.commands();
+    let level = commands.iter().find(|known| known["name"] == name).expect("a command");
+    let inside =
+        level["options"].as_array().into_iter().flatten().find(|option| option["name"] == sub).unwrap_or(level);
+    inside["options"].as_array().into_iter().flatten().any(|option| option["name"] == "agent")
+}
+
+#[test]
+fn every_button_of_others_is_refused_also_a_forged_one() {
+    let rig = Rig::new();
+    let hidden = rig.daemon.client().history("vault").remove(0).header.id;
+    let own = rig.daemon.client().history("scribe").remove(0).header.id;
+    let hidden_agent = rig.daemon.client().status_of("vault").id;
+    // A question of mara's turn, and the button that stops it.
+    rig.model.anthropic().answer(Answer::text(["I try."]).call("c1", "bash", &json!({"command": "echo x > made.txt"})));
+    rig.model.anthropic().say(["Tried."]);
+    let asked = rig.room.say(&rig.mara, "make a file");
+    let question = rig.room.post_with_button("Allow once");
+    let growing = rig.room.post_with_button("Stop");
+    let history = rig.mara.slash(&rig.room, "context history", &[]).answer();
+    let clear = rig.mara.slash(&rig.room, "context clear", &[]).answer_with("Clear");
+    let destroy = rig.mara.slash(&rig.hall, "agent destroy", &[("name", "scribe")]).answer_with("Take the agent");
+    let before = rig.standing();
+
+    let mut pressed: Vec<(u64, String)> = Vec::new();
+    for message in [&question, &growing, &history, &clear, &destroy] {
+        let shown = message.buttons.iter().filter(|button| !button.custom_id.starts_with("history:"));
+        pressed.extend(shown.map(|button| (message.id, button.custom_id.clone())));
+    }
+    assert!(pressed.len() >= 8, "{pressed:?}");
+    pressed.push((growing.id, format!("restore:{own}")));
+    pressed.push((growing.id, format!("restore:{hidden}")));
+    pressed.push((growing.id, format!("history:{hidden_agent}:1")));
+    for (message, button) in &pressed {
+        refused(button, &rig.otto.press_stale(&rig.room, *message, button));
+    }
+    assert_eq!(rig.standing(), before);
+    let made = rig.home.agent("scribe").join("workspace/made.txt");
+    assert!(!made.exists());
+
+    // Who may presses them all the same.
+    rig.mara.press(&question, "Deny").answer_with("Denied");
+    rig.room.wait_for("the answer", |all| {
+        all.iter().find(|post| post.reply_to == Some(asked) && post.content.contains("Tried.")).cloned()
+    });
+    assert!(!made.exists());
+}
+
+#[test]
+fn who_only_talks_is_answered_and_grants_nothing_for_good() {
+    let rig = Rig::new();
+    rig.model.anthropic().say(["Hello, Otto."]);
+    let asked = rig.room.say(&rig.otto, "hello");
+    rig.room.wait_for("an answer", |all| all.iter().find(|post| post.reply_to == Some(asked)).cloned());
+    // Where no agent is, nobody listens.
+    rig.hall.say(&rig.otto, "hello");
+    let before = rig.standing();
+    rig.model.anthropic().answer(Answer::text(["I try."]).call("c1", "bash", &json!({"command": "echo x > made.txt"})));
+    rig.model.anthropic().say(["Tried."]);
+    let asked = rig.room.say(&rig.otto, "make a file, and always may");
+    let question = rig.room.post_with_button("Deny");
+    if question.button("Always this").is_some() {
+        refused("always", &rig.otto.press(&question, "Always this"));
+    }
+    rig.otto.press(&question, "Deny").answer_with("Denied");
+    rig.room.wait_for("an answer", |all| {
+        all.iter().find(|post| post.reply_to == Some(asked) && post.content.contains("Tried.")).cloned()
+    });
+    let after = rig.standing();
+    assert_eq!((&after["settings"], &after["rooms"]), (&before["settings"], &before["rooms"]));
+    assert_eq!(rig.daemon.client().status_of("scribe").permissions, json!("standard"));
+    assert_eq!(rig.hall.posts().len(), 0);
+    rig.discord.check();
+}
