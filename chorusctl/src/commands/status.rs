@@ -88,7 +88,7 @@ fn discord(out: &mut Out, info: &DiscordInfo) -> Option<String> {
     let next = info.until.map(|at| format!("; next try in {}", out.clock().until(at))).unwrap_or_default();
     let hint = info.hint.as_deref().map(|hint| format!(" ({})", safe::one_line(hint))).unwrap_or_default();
     if info.connected {
-        return Some(format!("connected, {}", count(info.guilds, "server")));
+        return Some(format!("connected, {}{why}{hint}", count(info.guilds, "server")));
     }
     match info.state? {
         DiscordState::Off => None,

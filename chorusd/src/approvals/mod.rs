@@ -135,9 +135,15 @@ impl Approvals {
     pub async fn claim(&self, id: &str, by: &Answerer, hash: Option<&str>) -> Result<Claim<'_>> {
         let id = plain(id);
         let Some(asked) = self.book.get(&id) else { return Err(self.gone(id).await?) };
-        if !may_answer(by, &asked.requester) {
-            return Err(Failure::new(ErrorKind::Denied, "somebody else was asked")
-                .hint("whoever sent the message, an approver, or the owner at a terminal, can answer"));
+        if !may_answer(by, &asked.requester, &asked.approval.action) {
+            let (why, hint) = match beyond(&asked.approval.action) {
+                true => ("only an approver can answer that", "an approver, or the owner at a terminal, can answer"),
+                false => (
+                    "somebody else was asked",
+                    "whoever sent the message, an approver, or the owner at a terminal, can answer",
+                ),
+            };
+            return Err(Failure::new(ErrorKind::Denied, why).hint(hint));
         }
         if hash.is_some_and(|hash| hash != asked.approval.hash) {
             return Err(Failure::new(
@@ -283,12 +289,17 @@ fn plain(id: &str) -> String {
     id.trim().to_ascii_lowercase()
 }
 
-/// Whether `by` may answer what is asked on behalf of `requester`.
-fn may_answer(by: &Answerer, requester: &Requester) -> bool {
+/// Whether an action reaches beyond the turn that it is of: what the agent is from then on, or another agent.
+fn beyond(action: &str) -> bool {
+    ["tool:self_edit:", "tool:send_to_agent:"].iter().any(|beginning| action.starts_with(beginning))
+}
+
+/// Whether `by` may answer `action`, which is asked on behalf of `requester`.
+fn may_answer(by: &Answerer, requester: &Requester, action: &str) -> bool {
     match (&by.who, requester) {
         (Requester::Owner, _) => true,
         (Requester::Person { .. }, _) if by.approver => true,
-        (Requester::Person { id: by, .. }, Requester::Person { id, .. }) => by == id,
+        (Requester::Person { id: by, .. }, Requester::Person { id, .. }) => by == id && !beyond(action),
         _ => false,
     }
 }
@@ -312,9 +323,14 @@ mod tests {
     fn the_owner_and_approvers_answer_all_and_a_person_only_what_was_asked_for_them() {
         let person = |id: &str, name: &str| Requester::Person { id: id.into(), name: name.into(), roles: vec![] };
         let may_answer = |by: &Requester, requester: &Requester| {
-            let alone = may_answer(&by.clone().into(), requester);
-            let approver = may_answer(&Answerer { who: by.clone(), approver: true }, requester);
-            assert_eq!(approver, *by != Requester::Nobody, "no person has no right");
+            let alone = may_answer(&by.clone().into(), requester, "tool:bash:ls");
+            for action in ["tool:bash:ls", "tool:self_edit:permissions:open", "tool:send_to_agent:b"] {
+                let approver = may_answer(&Answerer { who: by.clone(), approver: true }, requester, action);
+                assert_eq!(approver, *by != Requester::Nobody, "no person has no right");
+            }
+            for action in ["tool:self_edit:system_prompt", "tool:self_edit:model:x", "tool:send_to_agent:b"] {
+                assert_eq!(may_answer(&by.clone().into(), requester, action), *by == Requester::Owner, "{action}");
+            }
             alone
         };
         let (mara, other) = (person("1", "mara"), person("2", "mara"));

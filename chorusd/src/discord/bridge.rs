@@ -11,7 +11,7 @@ use super::guilds::Guilds;
 use super::inbound::Inbound;
 use super::posts::Posts;
 use super::rest::Rest;
-use super::rooms::Rooms;
+use super::rooms::{Rooms, Served};
 use crate::config::Secret;
 use crate::ops::Ops;
 use crate::ops::discord::State;
@@ -45,10 +45,15 @@ impl Bridge {
             let rest = Rest::new(&config, &token).map_err(|e| e.to_string())?;
             Ok::<_, String>(Some((token, rest, Inbound::new(&config)?)))
         });
-        match made.await.unwrap_or_else(|e| Err(e.to_string())) {
+        let made = match made.await.unwrap_or_else(|e| Err(e.to_string())) {
+            Ok(Some(made)) => Served::new(&ops).await.map(|served| Some((made, served))).map_err(|e| e.to_string()),
+            Ok(None) => Ok(None),
+            Err(why) => Err(why),
+        };
+        match made {
             Ok(None) => None,
-            Ok(Some((token, rest, inbound))) => {
-                let rooms = Rooms::new(ops.directory.clone(), ops.config.discord.guilds.clone());
+            Ok(Some(((token, rest, inbound), served))) => {
+                let rooms = Rooms::new(ops.directory.clone(), served);
                 let (guilds, slash) = (Guilds::default(), Slash::default());
                 let rest = Arc::new(rest);
                 let posts = Posts::new(ops.clone(), rest.clone(), stop.clone(), tasks.clone());

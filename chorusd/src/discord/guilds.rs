@@ -1,33 +1,47 @@
-//! The names that roles have in each server: permissions and approvers are configured by them.
+//! What roles are called in each server, and what they let their members do there: permissions and approvers are configured by names.
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
 
+use serde::Deserialize;
 use serenity::http::{LightMethod, Request, Route};
+use serenity::model::Permissions;
 use serenity::model::event::Event;
 use serenity::model::guild::Role;
 use serenity::model::id::{GuildId, RoleId};
-use tokio::sync::Mutex;
+use tokio::time::Instant;
 
+use super::per_server::PerServer;
 use super::rest::{Rest, RestError};
 
-type Names = HashMap<RoleId, String>;
+/// For so long after Discord did not say which roles there are nobody asks it again.
+const FAILED: Duration = Duration::from_secs(2);
+
+/// What is known of a role.
+#[derive(Debug, Clone, Deserialize)]
+struct Known {
+    name: String,
+    permissions: Permissions,
+}
+
+type Roles = HashMap<RoleId, Known>;
 
 /// Roles by server, in memory. Told by the gateway; asked for where that has not told them, as after a connection that was taken up
 /// again.
 #[derive(Debug, Default)]
 pub struct Guilds {
-    known: RwLock<HashMap<GuildId, Names>>,
-    /// However many want to know, one asks.
-    asking: Mutex<()>,
+    known: RwLock<HashMap<GuildId, Roles>>,
+    /// However many want to know of a server, one asks; when that failed last, and how.
+    asking: PerServer<Option<(Instant, RestError)>>,
 }
 
 impl Guilds {
-    fn read(&self) -> RwLockReadGuard<'_, HashMap<GuildId, Names>> {
+    fn read(&self) -> RwLockReadGuard<'_, HashMap<GuildId, Roles>> {
         self.known.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, HashMap<GuildId, Names>> {
+    fn write(&self) -> RwLockWriteGuard<'_, HashMap<GuildId, Roles>> {
         self.known.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -35,15 +49,15 @@ impl Guilds {
     pub fn hear(&self, event: &Event) {
         match event {
             Event::GuildCreate(event) => {
-                let names = event.guild.roles.values().map(|role| (role.id, role.name.clone())).collect();
-                self.write().insert(event.guild.id, names);
+                let roles = event.guild.roles.values().map(|role| (role.id, Known::of(role))).collect();
+                self.write().insert(event.guild.id, roles);
             }
             Event::GuildDelete(event) => drop(self.write().remove(&event.guild.id)),
             Event::GuildRoleCreate(event) => self.put(&event.role),
             Event::GuildRoleUpdate(event) => self.put(&event.role),
             Event::GuildRoleDelete(event) => {
-                if let Some(names) = self.write().get_mut(&event.guild_id) {
-                    names.remove(&event.role_id);
+                if let Some(roles) = self.write().get_mut(&event.guild_id) {
+                    roles.remove(&event.role_id);
                 }
             }
             _ => {}
@@ -52,8 +66,8 @@ impl Guilds {
 
     /// One role of a server whose others are known.
     fn put(&self, role: &Role) {
-        if let Some(names) = self.write().get_mut(&role.guild_id) {
-            names.insert(role.id, role.name.clone());
+        if let Some(roles) = self.write().get_mut(&role.guild_id) {
+            roles.insert(role.id, Known::of(role));
         }
     }
 
@@ -62,39 +76,71 @@ impl Guilds {
     #[must_use]
     pub fn ids_and_names(&self, guild: GuildId, roles: &[RoleId]) -> Vec<String> {
         let known = self.read();
-        let names = known.get(&guild);
+        let here = known.get(&guild);
         let mut all: Vec<String> = roles.iter().map(RoleId::to_string).collect();
-        let named = roles.iter().filter_map(|role| names?.get(role));
+        let named = roles.iter().filter_map(|role| Some(&here?.get(role)?.name));
         all.extend(named.filter(|name| !name.bytes().all(|b| b.is_ascii_digit())).cloned());
         all
     }
 
-    fn knows(&self, guild: GuildId) -> bool {
+    /// What members with these roles may in the whole server, whatever a channel grants or denies; nothing as far as it is not known.
+    #[must_use]
+    pub fn permissions(&self, guild: GuildId, roles: &[RoleId]) -> Permissions {
+        let known = self.read();
+        let here = known.get(&guild);
+        // The role of everybody has the server's number.
+        let held = roles.iter().copied().chain([RoleId::new(guild.get())]);
+        let held = held.filter_map(|role| Some(here?.get(&role)?.permissions));
+        held.fold(Permissions::empty(), |all, one| all | one)
+    }
+
+    /// Whether the roles of a server are known.
+    #[must_use]
+    pub fn knows(&self, guild: GuildId) -> bool {
         self.read().contains_key(&guild)
     }
 
     /// Asks for the roles of a server that are not known yet.
     ///
     /// # Errors
-    /// What Discord says.
+    /// What Discord says, or said a moment ago.
     pub async fn learn(&self, rest: &Rest, guild: GuildId) -> Result<(), RestError> {
         if self.knows(guild) {
             return Ok(());
         }
-        let _one_at_a_time = self.asking.lock().await;
+        let asking = self.asking.of(guild);
+        let mut failed = asking.lock().await;
         if self.knows(guild) {
             return Ok(());
         }
-        #[derive(serde::Deserialize)]
-        struct Named {
+        if let Some((at, error)) = &*failed
+            && at.elapsed() < FAILED
+        {
+            return Err(error.clone());
+        }
+        #[derive(Deserialize)]
+        struct Told {
             id: RoleId,
-            name: String,
+            #[serde(flatten)]
+            role: Known,
         }
         let request = Request::new(Route::GuildRoles { guild_id: guild }, LightMethod::Get);
-        let roles: Vec<Named> = rest.call(request).await?;
+        let roles: Vec<Told> = match rest.call(request).await {
+            Ok(roles) => roles,
+            Err(error) => {
+                *failed = Some((Instant::now(), error.clone()));
+                return Err(error);
+            }
+        };
         // What the gateway told meanwhile is newer.
-        self.write().entry(guild).or_insert_with(|| roles.into_iter().map(|role| (role.id, role.name)).collect());
+        self.write().entry(guild).or_insert_with(|| roles.into_iter().map(|told| (told.id, told.role)).collect());
         Ok(())
+    }
+}
+
+impl Known {
+    fn of(role: &Role) -> Self {
+        Self { name: role.name.clone(), permissions: role.permissions }
     }
 }
 
@@ -107,11 +153,25 @@ mod tests {
         let guilds = Guilds::default();
         let (guild, admin, sly) = (GuildId::new(1), RoleId::new(10), RoleId::new(11));
         assert_eq!(guilds.ids_and_names(guild, &[admin]), ["10"]);
-        guilds.write().insert(guild, [(admin, "admin".to_owned()), (sly, "10".to_owned())].into());
+        let named = |name: &str| Known { name: name.to_owned(), permissions: Permissions::empty() };
+        guilds.write().insert(guild, [(admin, named("admin")), (sly, named("10"))].into());
         assert_eq!(guilds.ids_and_names(guild, &[admin]), ["10", "admin"]);
         assert_eq!(guilds.ids_and_names(guild, &[sly]), ["11"]);
         // Of another server's roles nothing is known by name.
         assert_eq!(guilds.ids_and_names(GuildId::new(2), &[admin]), ["10"]);
         assert!(guilds.ids_and_names(guild, &[]).is_empty());
+    }
+
+    #[test]
+    fn what_roles_let_their_members_do_is_theirs_and_everybodys_in_that_server() {
+        let guilds = Guilds::default();
+        let (guild, mods) = (GuildId::new(1), RoleId::new(10));
+        let role = |permissions| Known { name: "x".to_owned(), permissions };
+        assert!(guilds.permissions(guild, &[mods]).is_empty());
+        let everybody = (RoleId::new(1), role(Permissions::SEND_MESSAGES));
+        guilds.write().insert(guild, [everybody, (mods, role(Permissions::MANAGE_CHANNELS))].into());
+        assert_eq!(guilds.permissions(guild, &[]), Permissions::SEND_MESSAGES);
+        assert_eq!(guilds.permissions(guild, &[mods]), Permissions::SEND_MESSAGES | Permissions::MANAGE_CHANNELS);
+        assert!(guilds.permissions(GuildId::new(2), &[mods]).is_empty());
     }
 }

@@ -11,6 +11,7 @@ mod gateway;
 mod guilds;
 mod inbound;
 mod notices;
+mod per_server;
 mod person;
 mod posts;
 mod render;

@@ -15,25 +15,30 @@ pub struct Person {
     pub rights: Rights,
 }
 
-/// What somebody may do in a channel, as Discord said when they asked.
+/// What somebody may do, as Discord said when they asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rights {
+    /// In the whole server: agents are not of one channel.
     pub manage_channels: bool,
+    /// In the whole server.
     pub manage_guild: bool,
+    /// In the channel.
     pub manage_messages: bool,
     /// Has a role of `approvers`.
     pub approver: bool,
 }
 
 impl Rights {
+    /// `here`: in the channel. `server`: by what their roles are in the whole server, which no channel adds to.
     #[must_use]
-    pub fn new(permissions: Permissions, roles: &[String], approvers: &[String]) -> Self {
-        let has = |one| permissions.contains(one) || permissions.contains(Permissions::ADMINISTRATOR);
+    pub fn new(here: Permissions, server: Permissions, roles: &[String], approvers: &[String]) -> Self {
+        // No channel can grant this one.
+        let all = (here | server).contains(Permissions::ADMINISTRATOR);
         Self {
-            manage_channels: has(Permissions::MANAGE_CHANNELS),
-            manage_guild: has(Permissions::MANAGE_GUILD),
-            manage_messages: has(Permissions::MANAGE_MESSAGES),
-            approver: has(Permissions::ADMINISTRATOR) || roles.iter().any(|role| approvers.contains(role)),
+            manage_channels: all || server.contains(Permissions::MANAGE_CHANNELS),
+            manage_guild: all || server.contains(Permissions::MANAGE_GUILD),
+            manage_messages: all || here.contains(Permissions::MANAGE_MESSAGES),
+            approver: all || roles.iter().any(|role| approvers.contains(role)),
         }
     }
 
@@ -50,8 +55,9 @@ impl Person {
     pub fn of(bridge: &Bridge, guild: GuildId, member: &Member) -> Self {
         let requester = requester(bridge, guild, &member.user, member.nick.as_deref(), &member.roles);
         let roles = if let Requester::Person { roles, .. } = &requester { roles.as_slice() } else { &[] };
-        let permissions = member.permissions.unwrap_or(Permissions::empty());
-        let rights = Rights::new(permissions, roles, &bridge.ops.config.discord.approvers);
+        let here = member.permissions.unwrap_or(Permissions::empty());
+        let server = bridge.guilds.permissions(guild, &member.roles);
+        let rights = Rights::new(here, server, roles, &bridge.ops.config.discord.approvers);
         Self { requester, rights }
     }
 
@@ -79,7 +85,8 @@ mod tests {
 
     #[test]
     fn each_right_is_its_own_permission_and_administrators_have_all() {
-        let rights = |permissions| Rights::new(permissions, &["12".into(), "crew".into()], &["helpers".into()]);
+        let in_both = |here, server| Rights::new(here, server, &["12".into(), "crew".into()], &["helpers".into()]);
+        let rights = |permissions| in_both(permissions, permissions);
         let none = Rights::default();
         assert_eq!(rights(Permissions::SEND_MESSAGES), none);
         assert_eq!(rights(Permissions::MANAGE_CHANNELS), Rights { manage_channels: true, ..none });
@@ -87,13 +94,20 @@ mod tests {
         assert_eq!(rights(Permissions::MANAGE_MESSAGES), Rights { manage_messages: true, ..none });
         let all = Rights { manage_channels: true, manage_guild: true, manage_messages: true, approver: true };
         assert_eq!(rights(Permissions::ADMINISTRATOR), all);
+        // The owner of a server needs no role.
+        assert_eq!(in_both(Permissions::all(), Permissions::empty()), all);
+        // What a channel grants holds for its conversation, and not for agents or for settings.
+        let granted = Permissions::MANAGE_CHANNELS | Permissions::MANAGE_GUILD | Permissions::MANAGE_MESSAGES;
+        assert_eq!(in_both(granted, Permissions::empty()), Rights { manage_messages: true, ..none });
+        assert_eq!(in_both(Permissions::empty(), Permissions::MANAGE_MESSAGES), none);
     }
 
     #[test]
     fn approvers_are_named_by_id_or_name() {
         for (approvers, is) in [(vec!["crew"], true), (vec!["12"], true), (vec!["Crew", "1"], false), (vec![], false)] {
             let approvers: Vec<String> = approvers.into_iter().map(str::to_owned).collect();
-            let rights = Rights::new(Permissions::empty(), &["12".into(), "crew".into()], &approvers);
+            let rights =
+                Rights::new(Permissions::empty(), Permissions::empty(), &["12".into(), "crew".into()], &approvers);
             assert_eq!((rights.approver, rights.changes()), (is, is), "{approvers:?}");
         }
     }

@@ -9,7 +9,7 @@ use chorus_proto::methods::daemon::{
     StatusResult, StopParams, StopResult, TaskCounts,
 };
 
-use super::discord::State;
+use super::discord::{State, servers};
 use super::{Ops, select, view};
 use crate::failure::Result;
 
@@ -71,7 +71,15 @@ fn discord(ops: &Ops) -> DiscordInfo {
         State::Off => info(DiscordState::Off),
         State::Connecting => info(DiscordState::Connecting),
         State::Connected => {
-            DiscordInfo { connected: true, guilds: ops.discord.guilds(), ..info(DiscordState::Connected) }
+            let strangers = ops.discord.strangers();
+            let amiss = !strangers.is_empty();
+            DiscordInfo {
+                connected: true,
+                guilds: ops.discord.guilds(),
+                why: amiss.then(|| strangers.join("; ")),
+                hint: amiss.then(|| servers::HINT.to_owned()),
+                ..info(DiscordState::Connected)
+            }
         }
         State::Waiting { until, why } => {
             DiscordInfo { why: Some(why), until: Some(until), ..info(DiscordState::Waiting) }

@@ -109,7 +109,7 @@ pub struct DiscordInfo {
     /// Older daemons do not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<DiscordState>,
-    /// Why it is not connected.
+    /// Why it is not connected; where it is, which servers it was invited to and does not serve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// What a person can do about it.

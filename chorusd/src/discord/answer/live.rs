@@ -109,6 +109,7 @@ fn body(bridge: &Bridge, mut heard: Heard) -> Body {
         label: "Stop".into(),
         style: Style::Secondary,
         disabled: false,
+        seen_whole: false,
     });
     Body { content: redactor.text(&heard.shown()).into_owned(), buttons: stop.into_iter().collect(), file: None }
 }

@@ -69,6 +69,7 @@ pub async fn asked(bridge: &Bridge, event: &Event) -> Result<Option<NewPost>> {
         label: label.to_owned(),
         style,
         disabled: false,
+        seen_whole: press != Press::Deny,
     };
     let mut buttons = vec![button(Press::Once, "Allow once", Style::Success)];
     if approval.not_always.is_none() {

@@ -128,10 +128,14 @@ impl Asker {
         self.bridge.rooms.agent_of(self.channel)
     }
 
-    /// Whether an agent is one of this server: it has its channel here, or none at all.
+    /// Whether an agent is one of this server: it has its channel here, or had its last one; or it never had one, and no other server is
+    /// served.
     #[must_use]
     pub fn is_here(&self, entry: &Entry) -> bool {
-        entry.channel_id.is_none() || entry.guild_id.as_deref() == Some(&*self.guild.to_string())
+        match &entry.guild_id {
+            Some(guild) => *guild == self.guild.to_string(),
+            None => entry.channel_id.is_none() && self.bridge.rooms.serves_only(self.guild),
+        }
     }
 
     /// The agents that they may look at, by name.

@@ -182,6 +182,10 @@ impl Intake {
 
     async fn heard(&mut self, agent: &Entry, message: Message) {
         let guild = guild(&self.bridge, agent, message.guild_id);
+        // After a connection that was taken up again nobody has told how roles are called.
+        if let Err(error) = self.bridge.guilds.learn(&self.bridge.rest, guild).await {
+            tracing::warn!(%error, %guild, "Discord did not say which roles there are: they are known by their ids");
+        }
         match heard::heard(&self.bridge, guild, &message) {
             Heard::Nothing => self.pass(message.id).await,
             Heard::Unread => self.unread(message.id).await,

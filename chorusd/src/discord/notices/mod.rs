@@ -154,6 +154,7 @@ fn notice(bridge: &Bridge, event: &Event) -> Result<Vec<NewPost>> {
         label: "Restore".into(),
         style: Style::Primary,
         disabled: false,
+        seen_whole: false,
     });
     let parts = render::split(text);
     let last = parts.len().saturating_sub(1);

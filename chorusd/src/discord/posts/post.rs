@@ -43,6 +43,9 @@ pub struct Button {
     pub style: Style,
     #[serde(default)]
     pub disabled: bool,
+    /// Only below the whole of what it is about: it goes where the file that has it cannot be sent along.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub seen_whole: bool,
 }
 
 /// The colour of a button.

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use serenity::all::{ChannelId, MessageId};
 
 use super::Posts;
-use super::post::{Body, Kept};
+use super::post::{Body, Button, Kept};
 use crate::discord::rest::{Found, PAGE, RestError};
 use crate::ops::discord::outbox::Due;
 
@@ -24,6 +24,8 @@ const EPOCH: i64 = 1_420_070_400_000;
 
 /// Said where the file may not be sent along.
 const NO_FILE: &str = "-# The file could not be attached: Chorus needs the permission Attach Files here.";
+/// Said where a question can not be answered without it.
+const UNSEEN: &str = " Answer at the terminal: `chorusctl approvals`.";
 
 /// Whether a post may be there already, without our having been told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,6 +120,7 @@ async fn create(
     match made {
         Err(RestError::Refused { status: 403, code, .. }) if kept.body.file.is_some() && code != 0 => {
             let body = without_file(&kept.body);
+            let components = body.components();
             rest.create_message(channel, body.looks(&components), &due.nonce, kept.reply_to).await.map(Some)
         }
         made => made.map(Some),
@@ -130,14 +133,18 @@ async fn edit(posts: &Posts, channel: ChannelId, message: MessageId, body: &Body
     match rest.edit_message(channel, message, body.looks(&components)).await {
         Err(RestError::Refused { status: 403, code, .. }) if body.file.is_some() && code != 0 => {
             let body = without_file(body);
+            let components = body.components();
             rest.edit_message(channel, message, body.looks(&components)).await
         }
         result => result,
     }
 }
 
+/// The same without its file, and without the buttons that say yes to what stands in it.
 fn without_file(body: &Body) -> Body {
-    Body { content: format!("{}\n{NO_FILE}", body.content), file: None, ..body.clone() }
+    let buttons: Vec<Button> = body.buttons.iter().filter(|button| !button.seen_whole).cloned().collect();
+    let unseen = if buttons.len() < body.buttons.len() { UNSEEN } else { "" };
+    Body { content: format!("{}\n{NO_FILE}{unseen}", body.content), file: None, buttons }
 }
 
 /// Looks for a post that may have arrived when it was tried before.

@@ -10,9 +10,10 @@ use serenity::model::guild::Guild;
 use serenity::model::id::{ChannelId, GuildId, UserId};
 
 /// What Chorus must be able to do in a channel of an agent.
-const NEEDED: [(Permissions, &str); 3] = [
+const NEEDED: [(Permissions, &str); 4] = [
     (Permissions::VIEW_CHANNEL, "View Channel"),
     (Permissions::SEND_MESSAGES, "Send Messages"),
+    (Permissions::ATTACH_FILES, "Attach Files"),
     (Permissions::READ_MESSAGE_HISTORY, "Read Message History"),
 ];
 
@@ -42,7 +43,7 @@ pub enum Place {
 }
 
 impl Guilds {
-    /// Takes in what is told. `serves`: whether the configuration wants that server. Answers the server that is whole now.
+    /// Takes in what is told. `serves`: whether that server is served. Answers the server that is whole now.
     pub fn hear(&self, event: &Event, serves: impl Fn(GuildId) -> bool) -> Option<GuildId> {
         let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
         match event {

@@ -5,6 +5,7 @@ mod follow;
 mod guilds;
 mod make;
 mod restore;
+mod served;
 mod welcome;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use serenity::model::id::{ChannelId, GuildId};
 use uuid::Uuid;
 
 use self::guilds::Guilds;
+pub use self::served::Served;
 use super::bridge::Bridge;
 use crate::agent::directory::{Directory, Entry};
 
@@ -24,16 +26,15 @@ use crate::agent::directory::{Directory, Entry};
 pub struct Rooms {
     directory: Arc<Directory>,
     guilds: Guilds,
-    /// Servers that the configuration wants; empty: all.
-    wanted: Vec<u64>,
+    pub served: Served,
     /// One channel is made at a time, so that two do not both make the category.
     making: tokio::sync::Mutex<()>,
 }
 
 impl Rooms {
     #[must_use]
-    pub fn new(directory: Arc<Directory>, wanted: Vec<u64>) -> Self {
-        Self { directory, guilds: Guilds::default(), wanted, making: tokio::sync::Mutex::default() }
+    pub fn new(directory: Arc<Directory>, served: Served) -> Self {
+        Self { directory, guilds: Guilds::default(), served, making: tokio::sync::Mutex::default() }
     }
 
     /// The agent whose channel this is.
@@ -42,7 +43,7 @@ impl Rooms {
         self.directory.by_channel(channel.get())
     }
 
-    /// Where an agent is talked to; the server as far as it is known.
+    /// Where an agent is talked to; the server as far as it is known. `None` where that is not served any more.
     #[must_use]
     pub fn channel_of(&self, agent: Uuid) -> Option<(ChannelId, Option<GuildId>)> {
         let entry = self.directory.by_id(agent)?;
@@ -52,18 +53,28 @@ impl Rooms {
             return None;
         }
         let noted = entry.guild_id.as_ref().and_then(|id| id.parse().ok()).filter(|id: &u64| *id != 0);
-        Some((channel, noted.map(GuildId::new).or_else(|| self.guilds.of(channel))))
+        let guild = noted.map(GuildId::new).or_else(|| self.guilds.of(channel));
+        guild.is_none_or(|guild| self.serves(guild)).then_some((channel, guild))
     }
 
-    /// Whether the configuration wants a server.
+    /// Whether a server is served.
     #[must_use]
     pub fn serves(&self, guild: GuildId) -> bool {
-        self.wanted.is_empty() || self.wanted.contains(&guild.get())
+        self.served.has(guild)
+    }
+
+    /// Whether it is the only one that is.
+    #[must_use]
+    pub fn serves_only(&self, guild: GuildId) -> bool {
+        self.served.all() == [guild]
     }
 }
 
 /// A connection is there. One that was taken up again tells of no servers.
 pub fn connected(bridge: &Arc<Bridge>, resumed: bool) {
+    if resumed {
+        bridge.tasks.spawn(served::look_over(bridge.clone()));
+    }
     if resumed && bridge.rooms.guilds.known().is_empty() {
         bridge.tasks.spawn(follow::all(bridge.clone()));
     }
@@ -72,6 +83,7 @@ pub fn connected(bridge: &Arc<Bridge>, resumed: bool) {
 /// Takes in what the gateway tells of servers and channels. Waits for nothing.
 pub fn hear(bridge: &Arc<Bridge>, event: &Event) {
     let rooms = &bridge.rooms;
+    rooms.served.hear(event);
     if let Some(guild) = rooms.guilds.hear(event, |guild| rooms.serves(guild)) {
         bridge.tasks.spawn(follow::guild(bridge.clone(), guild));
     }

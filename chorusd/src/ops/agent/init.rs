@@ -32,7 +32,7 @@ pub async fn init(ops: &Ops, params: InitParams) -> Result<InitResult> {
 /// As [`init`], for somebody else than the owner, whose channel is made in the server `guild` of Discord.
 ///
 /// # Errors
-/// As [`init`]; `denied` where they may not grant the permissions.
+/// As [`init`]; `denied` where they may not grant the permissions, and for a directory that was kept.
 pub async fn init_for(ops: &Ops, params: InitParams, by: &Requester, guild: Option<u64>) -> Result<InitResult> {
     check_name(&params.name)?;
     let mut overrides = overrides(&params, &ops.config.profiles)?;
@@ -43,7 +43,7 @@ pub async fn init_for(ops: &Ops, params: InitParams, by: &Requester, guild: Opti
         ops.models.admit(model)?;
     }
     let name = params.name;
-    is_free(ops, &name)?;
+    is_free(ops, &name, by)?;
     // Before the lock is taken: Discord may be slow, and nobody else is to wait for it.
     let room = Room::make(ops, &name, params.system_prompt, guild, &ops.home.join(AGENTS).join(&name)).await?;
     overrides.extend(room.keys());
@@ -56,18 +56,24 @@ pub async fn init_for(ops: &Ops, params: InitParams, by: &Requester, guild: Opti
     }
 }
 
-fn is_free(ops: &Ops, name: &str) -> Result<()> {
-    if ops.directory.by_name(name).is_none() {
-        return Ok(());
+/// Whether `by` may make an agent of this name. What was kept of one comes back with its permissions and all that it was told, also by
+/// people of other servers: that is for the owner.
+fn is_free(ops: &Ops, name: &str, by: &Requester) -> Result<()> {
+    if ops.directory.by_name(name).is_some() {
+        return Err(Failure::new(ErrorKind::AlreadyExists, format!("there is an agent {name} already"))
+            .hint(format!("`chorusctl agent show {name}`, or choose another name")));
     }
-    Err(Failure::new(ErrorKind::AlreadyExists, format!("there is an agent {name} already"))
-        .hint(format!("`chorusctl agent show {name}`, or choose another name")))
+    if *by != Requester::Owner && ops.home.join(AGENTS).join(name).symlink_metadata().is_ok() {
+        return Err(Failure::new(ErrorKind::Denied, format!("an agent {name} was kept"))
+            .hint(format!("take it up at the terminal: `chorusctl agent init {name}`, or choose another name")));
+    }
+    Ok(())
 }
 
 /// All but the channel, which is there.
 async fn make(ops: &Ops, name: &str, overrides: Map<String, Value>, room: &Room, by: &Requester) -> Result<InitResult> {
     let _one_at_a_time = ops.agents_lock.lock().await;
-    is_free(ops, name)?;
+    is_free(ops, name, by)?;
     let dir = format!("{AGENTS}/{name}");
     let target = ops.home.join(&dir);
     let revived = target.symlink_metadata().is_ok();
@@ -76,13 +82,7 @@ async fn make(ops: &Ops, name: &str, overrides: Map<String, Value>, room: &Room,
     } else {
         create(ops, target.clone(), name, overrides).await?
     };
-    // What was kept comes back with permissions that somebody has to grant again.
-    let kept = made.config.map().get("permissions").filter(|kept| revived && !kept.is_null());
-    let enrolled = match kept.map_or(Ok(()), |kept| may_grant(ops, by, kept)) {
-        Ok(()) => enrol(ops, &dir, &made, room, by).await,
-        Err(failure) => Err(failure),
-    };
-    if let Err(failure) = enrolled {
+    if let Err(failure) = enrol(ops, &dir, &made, room, by).await {
         let _ = blocking(move || {
             made.undo.carry_out();
             Ok(())

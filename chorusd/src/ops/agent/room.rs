@@ -241,7 +241,8 @@ pub(super) async fn bind(ops: &Ops, agent: &Arc<Entry>, bound: Bound) -> Result<
     let same = bound.channel == agent.channel();
     let guild = match bound.found {
         Some(found) => id(Some(found.guild)),
-        None if same => agent.guild_id.clone().map_or(Value::Null, Value::String),
+        // Its server stays: an agent without a channel is not everybody's.
+        None if same || bound.channel.is_none() => agent.guild_id.clone().map_or(Value::Null, Value::String),
         None => Value::Null,
     };
     let pairs = vec![(KEYS[0], id(bound.channel)), (KEYS[1], guild)];
@@ -270,7 +271,8 @@ pub async fn detach(ops: &Ops, channel: u64) -> Result<Option<String>> {
         let agent = refresh_alone(ops, agent).await?;
         if agent.channel() == Some(channel) {
             let name = agent.facts.name.clone();
-            set_keys(ops, &agent, KEYS.iter().map(|key| (*key, Value::Null)).collect()).await?;
+            // Its server stays: an agent without a channel is not everybody's.
+            set_keys(ops, &agent, vec![(KEYS[0], Value::Null)]).await?;
             tracing::warn!(agent = %name, channel, "its channel in Discord is gone; the agent goes on without one");
             let text = format!(
                 "The channel of {name} in Discord is gone. The agent goes on without one; \

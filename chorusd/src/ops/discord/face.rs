@@ -1,5 +1,6 @@
 //! Discord as verbs see it.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -8,7 +9,7 @@ use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::NewPost;
+use super::{NewPost, servers};
 use crate::agent::directory::Entry;
 use crate::failure::Result;
 
@@ -81,6 +82,8 @@ pub trait Face: Debug + Send + Sync {
 pub struct Discord {
     state: Mutex<State>,
     guilds: AtomicU64,
+    /// Servers that it was invited to and does not serve, with their names as far as they are known.
+    strangers: Mutex<BTreeMap<u64, Option<String>>>,
     pub face: OnceLock<Arc<dyn Face>>,
 }
 
@@ -102,5 +105,17 @@ impl Discord {
 
     pub fn set_guilds(&self, guilds: u64) {
         self.guilds.store(guilds, Ordering::Relaxed);
+    }
+
+    /// Servers that it was invited to and does not serve, each as a person reads it.
+    #[must_use]
+    pub fn strangers(&self) -> Vec<String> {
+        let strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
+        strangers.iter().map(|(id, name)| servers::stranger(*id, name.as_deref())).collect()
+    }
+
+    /// Changes which those are.
+    pub fn with_strangers<T>(&self, change: impl FnOnce(&mut BTreeMap<u64, Option<String>>) -> T) -> T {
+        change(&mut self.strangers.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

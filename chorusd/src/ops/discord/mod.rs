@@ -7,6 +7,7 @@ mod face;
 pub mod identifies;
 pub mod news;
 pub mod outbox;
+pub mod servers;
 pub mod session;
 
 pub use claims::settle;

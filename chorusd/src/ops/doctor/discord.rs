@@ -5,7 +5,7 @@ use chorus_proto::methods::doctor::{Check, Verdict};
 use super::{check, check_with};
 use crate::config::Key;
 use crate::failure::Result;
-use crate::ops::discord::{State, identifies};
+use crate::ops::discord::{State, identifies, servers};
 use crate::ops::{Ops, blocking};
 
 const NAME: &str = "Discord";
@@ -52,6 +52,10 @@ pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
         }
         State::Stopped { why, hint } => check_with(NAME, Verdict::Fail, why, hint),
     }];
+    let strangers = ops.discord.strangers();
+    if !strangers.is_empty() {
+        checks.push(check_with("Discord servers", Verdict::Warn, strangers.join("; "), servers::HINT));
+    }
     let budget = identifies::budget(ops).await?;
     let text = format!("{} of {} left within 24 hours", budget.left, identifies::MOST);
     checks.push(match budget.left {

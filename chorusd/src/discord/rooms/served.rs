@@ -1,0 +1,177 @@
+//! Which servers are served: those that the configuration lists. Where it lists none, those that Chorus was in when it first connected, or
+//! the first that it is invited to: whoever invites it into a server of their own later is not its master by that.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use chorus_proto::visible::visible;
+use serenity::http::{LightMethod, Request, Route};
+use serenity::model::event::Event;
+use serenity::model::id::GuildId;
+
+use super::super::bridge::Bridge;
+use crate::failure::Result;
+use crate::ops::Ops;
+use crate::ops::discord::servers;
+
+/// Characters of a server's name that are shown.
+const NAME: usize = 60;
+
+/// The servers that are served. In memory, and in the catalog.
+#[derive(Debug)]
+pub struct Served {
+    ops: Arc<Ops>,
+    inner: RwLock<Inner>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Inner {
+    Listed(Vec<u64>),
+    /// `None`: there was no connection yet.
+    Remembered(Option<Vec<u64>>),
+}
+
+impl Inner {
+    fn ids(&self) -> &[u64] {
+        match self {
+            Self::Listed(ids) | Self::Remembered(Some(ids)) => ids,
+            Self::Remembered(None) => &[],
+        }
+    }
+
+    /// Takes in all servers that there are, or one that it was invited to; whether others are served than before.
+    fn meet(&mut self, guilds: &[u64]) -> bool {
+        let Self::Remembered(known) = self else { return false };
+        match (known.as_deref(), guilds) {
+            (None, all) => *known = Some(all.to_vec()),
+            (Some([]), [first]) => *known = Some(vec![*first]),
+            // Of several at once nobody can tell which was the first.
+            _ => return false,
+        }
+        true
+    }
+}
+
+impl Served {
+    /// # Errors
+    /// A database that cannot be read: then nobody knows whom to listen to.
+    pub async fn new(ops: &Arc<Ops>) -> Result<Self> {
+        let listed = ops.config.discord.guilds.clone();
+        let inner = match listed.is_empty() {
+            true => Inner::Remembered(servers::remembered(ops).await?),
+            false => Inner::Listed(listed),
+        };
+        Ok(Self { ops: ops.clone(), inner: RwLock::new(inner) })
+    }
+
+    /// Whether a server is served.
+    #[must_use]
+    pub fn has(&self, guild: GuildId) -> bool {
+        self.inner.read().unwrap_or_else(PoisonError::into_inner).ids().contains(&guild.get())
+    }
+
+    /// All of them, whether Chorus is in them or not.
+    #[must_use]
+    pub fn all(&self) -> Vec<GuildId> {
+        let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
+        inner.ids().iter().filter(|id| **id != 0).map(|id| GuildId::new(*id)).collect()
+    }
+
+    /// Whether the first connection is still to come.
+    fn is_new(&self) -> bool {
+        *self.inner.read().unwrap_or_else(PoisonError::into_inner) == Inner::Remembered(None)
+    }
+
+    /// Takes in servers that Chorus is in.
+    fn meet(&self, guilds: &[u64]) {
+        let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
+        if !inner.meet(guilds) {
+            return;
+        }
+        let ids = inner.ids().to_vec();
+        // On its way before anything else is: it is there before what is done for these servers.
+        let kept = servers::remember(&self.ops, &ids);
+        drop(inner);
+        tracing::info!(servers = ?ids, "these servers of Discord are served, and later ones only when `guilds` lists them");
+        tokio::spawn(async move {
+            if let Err(failure) = kept.await {
+                tracing::error!(%failure, "which servers of Discord are served is not kept");
+            }
+        });
+    }
+
+    /// Takes in what is told of servers; before anybody asks [`Served::has`] about it.
+    pub fn hear(&self, event: &Event) {
+        match event {
+            Event::Ready(ready) => {
+                let guilds: Vec<u64> = ready.ready.guilds.iter().map(|guild| guild.id.get()).collect();
+                self.meet(&guilds);
+                let here = |id: &u64| GuildId::new((*id).max(1));
+                let strangers = guilds.iter().filter(|id| !self.has(here(id))).map(|id| (*id, None));
+                let strangers: BTreeMap<u64, Option<String>> = strangers.collect();
+                self.ops.discord.with_strangers(|all| *all = strangers);
+            }
+            Event::GuildCreate(event) => {
+                let id = event.guild.id;
+                self.meet(&[id.get()]);
+                if self.has(id) {
+                    return;
+                }
+                let name: String = visible(&event.guild.name).chars().take(NAME).collect();
+                let said = servers::stranger(id.get(), Some(&name));
+                tracing::warn!(hint = servers::HINT, "{said}");
+                self.ops.discord.with_strangers(|all| all.insert(id.get(), Some(name)));
+            }
+            Event::GuildDelete(event) if !event.guild.unavailable => {
+                self.ops.discord.with_strangers(|all| all.remove(&event.guild.id.get()));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A connection was taken up again. Where the daemon before did not come to keep which servers there were, they are asked for.
+pub async fn look_over(bridge: Arc<Bridge>) {
+    let served = &bridge.rooms.served;
+    if served.is_new() {
+        #[derive(serde::Deserialize)]
+        struct Mine {
+            id: GuildId,
+        }
+        let mine = bridge.rest.waiting().call(Request::new(Route::UserMeGuilds, LightMethod::Get)).await;
+        match mine {
+            Ok::<Vec<Mine>, _>(mine) if served.is_new() => {
+                served.meet(&mine.iter().map(|guild| guild.id.get()).collect::<Vec<_>>());
+            }
+            Ok(_) => {}
+            Err(error) => tracing::warn!(%error, "no server is served before Discord says which there are"),
+        }
+    }
+    for guild in served.all() {
+        if let Err(error) = bridge.guilds.learn(&bridge.rest, guild).await {
+            tracing::warn!(%error, %guild, "Discord did not say which roles there are");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_servers_are_served_and_no_later_ones() {
+        let mut inner = Inner::Remembered(None);
+        assert!(inner.ids().is_empty() && inner.meet(&[1, 2]));
+        assert!(!inner.meet(&[3]) && !inner.meet(&[1, 2, 3]));
+        assert_eq!(inner.ids(), [1, 2]);
+        // There was none: then it is the first, if that can be told.
+        let mut inner = Inner::Remembered(None);
+        assert!(inner.meet(&[]) && !inner.meet(&[]) && !inner.meet(&[3, 4]));
+        assert!(inner.meet(&[4]) && !inner.meet(&[3]));
+        assert_eq!(inner.ids(), [4]);
+        // What is listed counts alone.
+        let mut inner = Inner::Listed(vec![7]);
+        assert!(!inner.meet(&[1]) && !inner.meet(&[]));
+        assert_eq!(inner.ids(), [7]);
+    }
+}
