@@ -14,11 +14,34 @@ use crate::session::selector::MIN_PREFIX;
 use crate::store::catalog::SessionRow;
 use crate::who::Requester;
 
+tokio::task_local! {
+    /// The agent that work is about, where its rights were looked at before.
+    static MEANT: Uuid;
+}
+
+/// Does `work` with the agent of this id: where the name that it gives is another agent's by now, it fails. For front doors that look at
+/// rights first, since names change hands.
+///
+/// # Errors
+/// What `work` says.
+pub async fn meaning<T>(agent: Uuid, work: impl Future<Output = Result<T>>) -> Result<T> {
+    MEANT.scope(agent, work).await
+}
+
 /// The agent called `name`; where none is named, the one that is meant.
 ///
 /// # Errors
 /// `agent_not_found`, or `no_agent` with the list of those there are.
 pub async fn agent(ops: &Ops, name: Option<&str>) -> Result<Arc<Entry>> {
+    let found = find(ops, name).await?;
+    if MEANT.try_with(|meant| *meant != found.facts.id).unwrap_or(false) {
+        return Err(Failure::new(ErrorKind::AgentNotFound, format!("{} is another agent by now", found.facts.name))
+            .hint("nothing was done; look again"));
+    }
+    Ok(found)
+}
+
+async fn find(ops: &Ops, name: Option<&str>) -> Result<Arc<Entry>> {
     let entry = match name {
         Some(name) => ops.directory.by_name(name).ok_or_else(|| unknown_agent(ops, name))?,
         None => ops.directory.implied().ok_or_else(|| no_agent(ops))?,

@@ -4,6 +4,7 @@ use chorus_proto::Role;
 use chorus_proto::methods::send::{Send, SendParams};
 use chorus_tests::chat::Chat as _;
 use chorus_tests::ctl::chorusctl;
+use chorus_tests::discord::permissions::ATTACH_FILES;
 use chorus_tests::discord::{Person, Room, Shown};
 use chorus_tests::model_server::Answer;
 use chorus_tests::{DEADLINE, wait_until};
@@ -202,4 +203,19 @@ fn a_long_command_is_a_file_with_nothing_hidden_and_no_secret_in_it() {
     asked.mara.press(&question, "Deny");
     let closed = asked.becomes(&question, "**Denied**");
     assert_eq!(closed.files.len(), 1, "the whole action stays");
+}
+
+#[test]
+fn what_cannot_be_shown_whole_cannot_be_allowed_there() {
+    let asked = Asked::new();
+    asked.room.deny(ATTACH_FILES);
+    asked.script("bash", &json!({"command": format!("echo {}", "x".repeat(5000))}));
+    asked.room.say(&asked.mara, "Do it.");
+    let question = asked.room.post_with_button("Deny");
+    let labels: Vec<&str> = question.buttons.iter().map(|button| &*button.label).collect();
+    assert_eq!(labels, ["Deny"]);
+    assert!(question.files.is_empty() && question.content.contains("chorusctl approvals"), "{}", question.content);
+    asked.mara.press(&question, "Deny");
+    asked.becomes(&question, "**Denied**");
+    asked.rig.discord.take_violations();
 }

@@ -7,7 +7,7 @@ use super::gateway::session::{GUILD_MESSAGES, GUILDS};
 use super::messages::Message;
 use super::permissions::VIEW_CHANNEL;
 use super::state::State;
-use super::world::{Channel, Guild, TEXT, User};
+use super::world::{Channel, Guild, Role, TEXT, User};
 
 impl State {
     /// A server as GUILD_CREATE tells of it: of its members only the application itself, which is all it is told without asking.
@@ -34,6 +34,26 @@ impl State {
             json[name] = json!([]);
         }
         json
+    }
+
+    /// Somebody in a server may this beside what others give: by a role that is theirs alone, of which everybody is told.
+    pub fn permit(&mut self, guild: u64, user: u64, permissions: u64) {
+        let id = self.flakes.next();
+        let Some(server) = self.guild_mut(guild) else { return };
+        let Some(member) = server.member_mut(user) else { return };
+        let (own, kind) = match member.own {
+            Some(own) => (own, "GUILD_ROLE_UPDATE"),
+            None if permissions == 0 => return,
+            None => (id, "GUILD_ROLE_CREATE"),
+        };
+        if member.own.replace(own).is_none() {
+            member.roles.push(own);
+        }
+        let role = Role { id: own, name: format!("of {user}"), permissions, managed: false };
+        server.roles.retain(|role| role.id != own);
+        server.roles.push(role.clone());
+        let told = json!({"guild_id": guild.to_string(), "role": role.json(1)});
+        self.dispatch(kind, super::gateway::session::GUILDS, &told);
     }
 
     pub fn add_user(&mut self, name: &str, bot: bool) -> u64 {

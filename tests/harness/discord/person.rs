@@ -33,9 +33,8 @@ impl Person {
     /// What they may in every server, from now on, beside what their roles give.
     pub fn may(&self, permissions: u64) {
         self.shared.change(|state| {
-            for member in state.guilds.iter_mut().filter_map(|guild| guild.member_mut(self.id)) {
-                member.permissions = permissions & !may::EVERYONE;
-            }
+            let guilds: Vec<u64> = state.guilds.iter().map(|guild| guild.id).collect();
+            guilds.into_iter().for_each(|guild| state.permit(guild, self.id, permissions & !may::EVERYONE));
         });
     }
 

@@ -148,6 +148,16 @@ impl Room {
         });
     }
 
+    /// Somebody may this here, and nowhere else.
+    pub fn grant(&self, who: &Person, permissions: u64) {
+        self.shared.change(|state| {
+            if let Some(channel) = state.channels.get_mut(&self.id) {
+                channel.overwrites.push((who.id, permissions, 0));
+            }
+            state.dispatch_channel("CHANNEL_UPDATE", self.id);
+        });
+    }
+
     /// What the application was denied here it may again.
     pub fn allow(&self) {
         self.deny(0);

@@ -23,7 +23,7 @@ impl Server {
         let id = shared.change(|state| {
             let (id, owner, own) = (state.flakes.next(), state.add_user("owner", false), state.flakes.next());
             let role = |id, name: &str, permissions, managed| Role { id, name: name.into(), permissions, managed };
-            let member = |user, roles| Member { user, nick: None, roles, permissions: 0 };
+            let member = |user, roles| Member { user, nick: None, roles, own: None };
             state.guilds.push(Guild {
                 id,
                 name: name.to_owned(),
@@ -39,15 +39,17 @@ impl Server {
         Self { shared: shared.clone(), id }
     }
 
-    /// Somebody with these roles, which are made where they are not there, and these permissions beside those of everybody.
+    /// Somebody with these roles, which are made where they are not there, and these permissions beside those of everybody, by a role of
+    /// their own.
     #[must_use]
     pub fn member(&self, name: &str, roles: &[&str], permissions: u64) -> Person {
         let roles = roles.iter().map(|name| self.role(name)).collect();
         let user = self.shared.change(|state| {
             let user = state.add_user(name, false);
             if let Some(guild) = state.guild_mut(self.id) {
-                guild.members.push(Member { user, nick: None, roles, permissions });
+                guild.members.push(Member { user, nick: None, roles, own: None });
             }
+            state.permit(self.id, user, permissions);
             user
         });
         Person { shared: self.shared.clone(), id: user }

@@ -49,8 +49,8 @@ pub struct Member {
     pub user: u64,
     pub nick: Option<String>,
     pub roles: Vec<u64>,
-    /// Beside what the roles give.
-    pub permissions: u64,
+    /// Of these the one that is theirs alone, if there is one.
+    pub own: Option<u64>,
 }
 
 /// A server.
@@ -80,7 +80,7 @@ impl Guild {
         let Some(member) = self.member(user) else { return 0 };
         // The role of everybody has the server's number.
         let held = self.roles.iter().filter(|role| role.id == self.id || member.roles.contains(&role.id));
-        held.fold(member.permissions, |all, role| all | role.permissions)
+        held.fold(0, |all, role| all | role.permissions)
     }
 
     /// As it is asked for: without channels and members.

@@ -9,6 +9,8 @@ use uuid::Uuid;
 
 use crate::discord::bridge::Bridge;
 use crate::failure::{Failure, Result};
+use crate::ops::discord::commands;
+use crate::ops::select::meaning;
 use crate::ops::send::cancel;
 use crate::who::Requester;
 
@@ -42,18 +44,19 @@ impl Running {
         self.turns().get(&turn)?.stopped_by.clone()
     }
 
-    /// Notes who stops a turn; says of which agent it is.
-    fn stop(&self, turn: Uuid, by: &Requester, any: bool) -> Result<Uuid> {
+    /// Notes who stops a turn; says of which agent it is, and whether somebody else asked for it.
+    fn stop(&self, turn: Uuid, by: &Requester, any: bool) -> Result<(Uuid, bool)> {
         let mut turns = self.turns();
         let turn = turns.get_mut(&turn).ok_or_else(over)?;
-        if !any && !same(&turn.asked.by, by) {
+        let foreign = !same(&turn.asked.by, by);
+        if foreign && !any {
             return Err(Failure::new(ErrorKind::Denied, "only who asked for it can stop it")
                 .hint("whoever may manage messages here, or has a role in `approvers`, can stop any"));
         }
         if turn.stopped_by.is_none() {
             turn.stopped_by = Some(name(by));
         }
-        Ok(turn.asked.agent)
+        Ok((turn.asked.agent, foreign))
     }
 
     fn go_on(&self, turn: Uuid) {
@@ -71,12 +74,19 @@ impl Running {
 /// that others asked for.
 ///
 /// # Errors
-/// `denied`; `not_found`: it is over, which it is after a restart, too.
+/// `denied`; what cannot be written down is not done; `not_found`: it is over, which it is after a restart, too.
 pub async fn stop(bridge: &Bridge, turn: Uuid, by: &Requester, any: bool) -> Result<()> {
-    let agent = bridge.running.stop(turn, by, any)?;
-    let entry = bridge.ops.directory.by_id(agent).ok_or_else(over)?;
-    let params = CancelParams { agent: Some(entry.facts.name.clone()), turn_id: Some(turn) };
-    let cancelled = cancel::cancel(&bridge.ops, params).await;
+    let (agent, foreign) = bridge.running.stop(turn, by, any)?;
+    let cancelled = async {
+        let entry = bridge.ops.directory.by_id(agent).ok_or_else(over)?;
+        if foreign {
+            let action = format!("discord:stop:{turn}");
+            commands::note(&bridge.ops, by, &entry, action, "Manage Messages or a role of `approvers`").await?;
+        }
+        let params = CancelParams { agent: Some(entry.facts.name.clone()), turn_id: Some(turn) };
+        meaning(agent, cancel::cancel(&bridge.ops, params)).await
+    };
+    let cancelled = cancelled.await;
     if !matches!(&cancelled, Ok(cancelled) if cancelled.turn_id.is_some()) {
         bridge.running.go_on(turn);
     }

@@ -1,7 +1,7 @@
 //! `/agent`.
 
-use chorus_proto::Agent;
 use chorus_proto::methods::agent::{ConfigParams, DestroyParams, InitParams, ListParams};
+use chorus_proto::{Agent, ErrorKind};
 use serde_json::Value;
 use serenity::http::{LightMethod, Request, Route};
 use serenity::model::id::{ChannelId, GuildId};
@@ -11,9 +11,11 @@ use super::call::{Asker, Call};
 use super::confirm::Deed;
 use super::definitions::Right;
 use super::reply::Reply;
-use super::words::{block, code, count, plain, warnings};
+use super::table::KEYS;
+use super::words::{Clean as _, block, code, count, cut, plain, warnings};
 use crate::failure::{Failure, Result};
 use crate::ops::agent::{config, destroy, init, list};
+use crate::ops::select::meaning;
 
 /// Makes an agent in this server.
 pub async fn init(call: &Call) -> Result<Reply> {
@@ -34,8 +36,8 @@ pub async fn init(call: &Call) -> Result<Reply> {
         Some(channel) => format!(": <#{channel}>"),
         None => ". It has no channel; `/agent config` binds one".to_owned(),
     };
-    let text = format!("The agent **{}** {what}{place}.", plain(&made.agent.name, 64));
-    Ok(Reply::new(text + &warnings(&made.warnings)))
+    let text = format!("The agent **{}** {what}{place}.", plain(by, &made.agent.name, 64));
+    Ok(Reply::new(text + &warnings(by, &made.warnings)))
 }
 
 /// Asks whether an agent is to be taken away.
@@ -47,7 +49,7 @@ pub async fn destroy(call: &Call) -> Result<Reply> {
         format!(" Its conversation of {} is saved first.", count(info.messages, "message"))
     });
     let files = if keep_files { "stays where it is" } else { "goes to the trash" };
-    let name = plain(&agent.facts.name, 64);
+    let name = plain(by, &agent.facts.name, 64);
     let text = format!("Take the agent **{name}** away?{live} Its directory {files}.");
     let bridge = &by.bridge;
     Ok(bridge.slash.asked.ask(bridge, &by.person.requester, Deed::Destroy { agent: id, keep_files }, text, "Destroy"))
@@ -58,18 +60,18 @@ pub async fn destroy_now(by: &Asker, agent: Uuid, keep_files: bool) -> Result<Re
     by.may(Right::Channels)?;
     let ops = by.ops();
     let entry = ops.directory.by_id(agent).filter(|entry| by.is_here(entry));
-    let entry =
-        entry.ok_or_else(|| Failure::new(chorus_proto::ErrorKind::AgentNotFound, "that agent is gone already"))?;
+    let entry = entry.ok_or_else(|| Failure::new(ErrorKind::AgentNotFound, "that agent is gone already"))?;
     by.note(&entry, "agent.destroy", Right::Channels).await?;
     let name = entry.facts.name.clone();
-    let gone = destroy::destroy(ops, DestroyParams { name: name.clone(), keep_files, purge: false }).await;
+    let params = DestroyParams { name: name.clone(), keep_files, purge: false };
+    let gone = meaning(agent, destroy::destroy(ops, params)).await;
     let gone = ops.store.judged(gone)?;
     let saved = gone.saved.map_or_else(String::new, |session| {
-        format!(" Its conversation is saved as {}.", code(&session.header.session_id, 80))
+        format!(" Its conversation is saved as {}.", code(by, &session.header.session_id, 80))
     });
-    let said = format!("The agent **{}** was taken away.{saved}", plain(&name, 64));
-    let text = format!("{said}{}", warnings(&gone.warnings));
-    let aloud = format!("{said} By {}.", plain(by.person.name(), 64));
+    let said = format!("The agent **{}** was taken away.{saved}", plain(by, &name, 64));
+    let text = format!("{said}{}", warnings(by, &gone.warnings));
+    let aloud = format!("{said} By {}.", plain(by, by.person.name(), 64));
     // Nobody hears it in a channel that goes with the agent.
     let own = entry.channel_id.as_deref() == Some(&*by.channel.to_string());
     Ok(Reply { aloud: (!own).then_some(aloud), ..Reply::new(text) })
@@ -87,22 +89,22 @@ pub async fn list(call: &Call) -> Result<Reply> {
         .agents
         .iter()
         .filter(|agent| visible.contains(&agent.id))
-        .map(|agent| format!("- {}", line(agent)))
+        .map(|agent| format!("- {}", line(&call.by, agent)))
         .collect();
     Ok(Reply::new(lines.join("\n")))
 }
 
 /// An agent in a line.
-pub fn line(agent: &Agent) -> String {
-    let mut parts = vec![format!("**{}**", plain(&agent.name, 64))];
+pub fn line(by: &Asker, agent: &Agent) -> String {
+    let mut parts = vec![format!("**{}**", plain(by, &agent.name, 64))];
     parts.extend(agent.channel_id.as_ref().map(|channel| format!("<#{channel}>")));
     parts.push(match &agent.context {
         Some(context) => format!("active, {}", count(context.messages, "message")),
         None => "idle".to_owned(),
     });
-    parts.extend(agent.model.as_ref().map(|model| code(model, 100)));
-    parts.push(agent.permissions.as_str().map_or_else(|| "a profile of its own".to_owned(), |name| code(name, 64)));
-    parts.extend(agent.problem.as_ref().map(|problem| format!("⚠ {}", plain(problem, 200))));
+    parts.extend(agent.model.as_ref().map(|model| code(by, model, 100)));
+    parts.push(agent.permissions.as_str().map_or_else(|| "a profile of its own".to_owned(), |name| code(by, name, 64)));
+    parts.extend(agent.problem.as_ref().map(|problem| format!("⚠ {}", plain(by, problem, 200))));
     parts.join(" · ")
 }
 
@@ -110,8 +112,13 @@ pub fn line(agent: &Agent) -> String {
 pub async fn config(call: &Call) -> Result<Reply> {
     let (by, ops, given) = (&call.by, call.by.ops(), &call.given);
     let agent = by.agent(Some(given.must("name")?))?;
-    let name = agent.facts.name.clone();
+    let (id, name) = (agent.facts.id, agent.facts.name.clone());
     let key = given.text("key").map(str::to_owned);
+    // Discord offers no others, and is not who says what may be looked at.
+    if let Some(key) = key.as_deref().filter(|key| !KEYS.contains(key)) {
+        return Err(Failure::new(ErrorKind::Denied, format!("{} is no key for a channel", cut(&by.clean(key), 80)))
+            .hint(format!("`chorusctl agent config {name}` has all of them")));
+    }
     let value = match (given.text("value"), given.yes("reset")) {
         (Some(_), true) => return Err(Failure::invalid("`value` does not go with `reset`")),
         (value, reset) => value.map(str::to_owned).or_else(|| reset.then(String::new)),
@@ -120,24 +127,26 @@ pub async fn config(call: &Call) -> Result<Reply> {
         if value.is_some() {
             return Err(Failure::invalid("which key is to be set?").hint("choose one with `key`"));
         }
-        let all = config::config(ops, ConfigParams { name: name.clone(), key: None, value: None }).await?.config;
-        let lines: Vec<String> = all.iter().map(|(key, value)| format!("{key}: {}", shown(value))).collect();
-        return Ok(Reply::new(format!("**{}**\n{}", plain(&name, 64), block(&lines.join("\n")))));
+        let params = ConfigParams { name: name.clone(), key: None, value: None };
+        let all = meaning(id, config::config(ops, params)).await?.config;
+        let all = all.iter().filter(|(key, _)| KEYS.contains(&key.as_str()));
+        let lines: Vec<String> = all.map(|(key, value)| format!("{key}: {}", shown(value))).collect();
+        return Ok(Reply::new(format!("**{}**\n{}", plain(by, &name, 64), block(by, &lines.join("\n")))));
     };
     let value = match value {
         Some(text) if key == "channel_id" => Some(channel(by, &text).await?),
         value => value,
     };
     let params = ConfigParams { name: name.clone(), key: Some(key.clone()), value: value.clone().map(Value::from) };
-    let done = config::config_by(ops, params, &by.person.requester).await;
+    let done = meaning(id, config::config_by(ops, params, &by.person.requester)).await;
     let done = ops.store.judged(done)?;
     let now = done.config.get(&key).map(shown).unwrap_or_default();
-    let (name, key) = (plain(&name, 64), code(&key, 64));
+    let (name, key) = (plain(by, &name, 64), code(by, &key, 64));
     if value.is_none() {
-        return Ok(Reply::new(format!("**{name}**: {key}\n{}", block(&now))));
+        return Ok(Reply::new(format!("**{name}**: {key}\n{}", block(by, &now))));
     }
-    let was = done.old.as_ref().map_or_else(String::new, |old| format!(" It was {}.", code(&shown(old), 300)));
-    Ok(Reply::new(format!("**{name}**: {key} is now {}.{was}", code(&now, 300))))
+    let was = done.old.as_ref().map_or_else(String::new, |old| format!(" It was {}.", code(by, &shown(old), 300)));
+    Ok(Reply::new(format!("**{name}**: {key} is now {}.{was}", code(by, &now, 300))))
 }
 
 fn shown(value: &Value) -> String {

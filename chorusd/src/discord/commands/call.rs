@@ -119,7 +119,26 @@ impl Asker {
         if has {
             return Ok(needed);
         }
+        self.sure()?;
         Err(Failure::new(ErrorKind::Denied, "you may not do that here").hint(format!("it needs {needed}")))
+    }
+
+    /// Whether it is known which roles there are: without that nobody can be told that they may not.
+    ///
+    /// # Errors
+    /// `discord_failed`.
+    fn sure(&self) -> Result<()> {
+        if self.bridge.guilds.knows(self.guild) {
+            return Ok(());
+        }
+        Err(Failure::new(ErrorKind::DiscordFailed, "Discord did not say which roles there are")
+            .hint("try again in a moment"))
+    }
+
+    /// A failure, where it says that they may not only if that is sure.
+    #[must_use]
+    pub fn or_unsure(&self, failure: Failure) -> Failure {
+        if failure.kind == ErrorKind::Denied { self.sure().err().unwrap_or(failure) } else { failure }
     }
 
     /// The agent of this channel.
@@ -178,6 +197,7 @@ impl Asker {
         if self.person.rights.manage_channels {
             return Ok(());
         }
+        self.sure()?;
         Err(Failure::new(ErrorKind::Denied, "you may not reach for another channel's agent")
             .hint("it needs Manage Channels"))
     }

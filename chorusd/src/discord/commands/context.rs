@@ -9,10 +9,11 @@ use super::call::{Asker, Call};
 use super::confirm::Deed;
 use super::definitions::Right;
 use super::reply::Reply;
-use super::words::{code, count, cut, plain, title, warnings};
+use super::words::{Clean as _, code, count, cut, plain, title, warnings};
 use crate::agent::directory::Entry;
 use crate::failure::{Failure, Result};
 use crate::ops::context::{clear, compact, restore, resume, rewind, save};
+use crate::ops::select::meaning;
 
 /// The agent that a change is about, once it is written down who has it made.
 async fn changed(call: &Call, action: &str) -> Result<std::sync::Arc<Entry>> {
@@ -22,15 +23,16 @@ async fn changed(call: &Call, action: &str) -> Result<std::sync::Arc<Entry>> {
 }
 
 pub async fn save(call: &Call) -> Result<Reply> {
+    let by = &call.by;
     let agent = changed(call, "context.save").await?;
     let params = SaveParams {
         agent: Some(agent.facts.name.clone()),
         description: call.given.text("description").map(str::to_owned),
         ..SaveParams::default()
     };
-    let saved = save::save(call.by.ops(), params).await?;
-    let text = format!("Saved as {}.{}", named(&saved.session), summary(&saved.session));
-    Ok(Reply::new(text + &warnings(&saved.warnings)))
+    let saved = meaning(agent.facts.id, save::save(by.ops(), params)).await?;
+    let text = format!("Saved as {}.{}", named(by, &saved.session), summary(by, &saved.session));
+    Ok(Reply::new(text + &warnings(by, &saved.warnings)))
 }
 
 /// Asks whether the conversation is to be discarded.
@@ -51,7 +53,7 @@ pub async fn clear(call: &Call) -> Result<Reply> {
     } else {
         format!("{} of it not saved.", if info.unsaved == 1 { "1 is".into() } else { format!("{} are", info.unsaved) })
     };
-    let text = format!("Clear the conversation of **{}** ({messages})? {saved}", plain(&agent.facts.name, 64));
+    let text = format!("Clear the conversation of **{}** ({messages})? {saved}", plain(by, &agent.facts.name, 64));
     let bridge = &by.bridge;
     Ok(bridge.slash.asked.ask(bridge, &by.person.requester, Deed::Clear { agent: id, save }, text, "Clear"))
 }
@@ -64,17 +66,18 @@ pub async fn clear_now(by: &Asker, agent: Uuid, save: bool) -> Result<Reply> {
     by.agent(Some(&entry.facts.name))?;
     by.note(&entry, "context.clear", Right::Change).await?;
     let name = entry.facts.name.clone();
-    let gone = clear::clear(by.ops(), ClearParams { agent: Some(name.clone()), save }).await?;
-    let saved = gone.saved.as_ref().map_or_else(String::new, |session| format!(" It is saved as {}.", named(session)));
+    let gone = meaning(agent, clear::clear(by.ops(), ClearParams { agent: Some(name.clone()), save })).await?;
+    let saved =
+        gone.saved.as_ref().map_or_else(String::new, |session| format!(" It is saved as {}.", named(by, session)));
     let pins = if gone.pins > 0 { format!(" and {}", count(gone.pins, "pinned fact")) } else { String::new() };
     let went = format!("{}{pins} went.{saved}", count(gone.discarded, "message"));
-    let (who, name) = (plain(by.person.name(), 64), plain(&name, 64));
+    let (who, name) = (plain(by, by.person.name(), 64), plain(by, &name, 64));
     let aloud = format!("{who} cleared the conversation of **{name}**: {went}");
     Ok(Reply { aloud: Some(aloud), ..Reply::new(format!("Cleared: {went}")) })
 }
 
 pub async fn restore(call: &Call) -> Result<Reply> {
-    let session = call.given.must("session")?.to_owned();
+    let (by, session) = (&call.by, call.given.must("session")?.to_owned());
     let agent = changed(call, "context.restore").await?;
     let params = RestoreParams {
         agent: Some(agent.facts.name.clone()),
@@ -84,63 +87,65 @@ pub async fn restore(call: &Call) -> Result<Reply> {
         own: true,
         files: false,
     };
-    let done = restore::restore_for(call.by.ops(), params, &call.by.person.requester).await?;
+    let work = restore::restore_for(by.ops(), params, &by.person.requester);
+    let done = meaning(agent.facts.id, work).await?;
     let text = format!(
         "Restored {}: {}, {} live now.{}",
-        named(&done.session),
-        plain(&title(&done.session, 120), 200),
+        named(by, &done.session),
+        plain(by, &title(by, &done.session, 120), 200),
         count(done.messages, "message"),
-        saved_first(done.saved_first.as_ref()),
+        saved_first(by, done.saved_first.as_ref()),
     );
-    Ok(Reply::new(text + &warnings(&done.warnings)))
+    Ok(Reply::new(text + &warnings(by, &done.warnings)))
 }
 
 pub async fn resume(call: &Call) -> Result<Reply> {
-    let session = call.given.must("session")?.to_owned();
+    let (by, session) = (&call.by, call.given.must("session")?.to_owned());
     let agent = changed(call, "context.resume").await?;
     let params = ResumeParams { agent: Some(agent.facts.name.clone()), session };
-    let done = resume::resume_for(call.by.ops(), params, &call.by.person.requester).await?;
-    let saved = saved_first(done.saved_first.as_ref());
-    let text = format!("Goes on from {}.{saved}\n\n{}", named(&done.session), done.acknowledgement);
-    Ok(Reply::new(text + &warnings(&done.warnings)))
+    let done = meaning(agent.facts.id, resume::resume_for(by.ops(), params, &by.person.requester)).await?;
+    let saved = saved_first(by, done.saved_first.as_ref());
+    let text = format!("Goes on from {}.{saved}\n\n{}", named(by, &done.session), done.acknowledgement);
+    Ok(Reply::new(text + &warnings(by, &done.warnings)))
 }
 
 pub async fn compact(call: &Call) -> Result<Reply> {
+    let by = &call.by;
     let agent = changed(call, "context.compact").await?;
     let params = CompactParams { agent: Some(agent.facts.name.clone()), undo: call.given.yes("undo") };
-    let done = compact::compact(call.by.ops(), params).await?;
+    let done = meaning(agent.facts.id, compact::compact(by.ops(), params)).await?;
     let (before, after) = (done.receipt.tokens_before, done.receipt.tokens_after);
     let mut text = match &done.session {
         Some(session) => {
-            format!("Compacted: {before} tokens before, {after} after. It is saved as {}.", named(session))
+            format!("Compacted: {before} tokens before, {after} after. It is saved as {}.", named(by, session))
         }
         None => format!("The last compaction is taken back: {} are shown again.", count(done.receipt.left, "message")),
     };
     if let Some(said) = &done.acknowledgement {
         text.push_str(&format!("\n\n{said}"));
     }
-    Ok(Reply::new(text + &warnings(&done.warnings)))
+    Ok(Reply::new(text + &warnings(by, &done.warnings)))
 }
 
 pub async fn rewind(call: &Call) -> Result<Reply> {
     let agent = changed(call, "context.rewind").await?;
     let undo = call.given.yes("undo");
     let params = RewindParams { agent: Some(agent.facts.name.clone()), n: call.given.number("turns"), undo };
-    let done = rewind::rewind(call.by.ops(), params).await?;
+    let done = meaning(agent.facts.id, rewind::rewind(call.by.ops(), params)).await?;
     let moved = count(done.moved, "message");
     let text = if undo { format!("{moved} came back") } else { format!("{moved} dropped; `undo` brings them back") };
     Ok(Reply::new(format!("{text}. {} live now.", count(done.messages, "message"))))
 }
 
-fn named(session: &Session) -> String {
-    format!("{} ({})", code(&session.header.session_id, 80), code(&session.short_id, 40))
+fn named(by: &Asker, session: &Session) -> String {
+    format!("{} ({})", code(by, &session.header.session_id, 80), code(by, &session.short_id, 40))
 }
 
-fn saved_first(session: Option<&Session>) -> String {
-    session.map_or_else(String::new, |session| format!(" What was live before is saved as {}.", named(session)))
+fn saved_first(by: &Asker, session: Option<&Session>) -> String {
+    session.map_or_else(String::new, |session| format!(" What was live before is saved as {}.", named(by, session)))
 }
 
-fn summary(session: &Session) -> String {
+fn summary(by: &Asker, session: &Session) -> String {
     let text = session.header.summary.as_deref().map(str::trim).filter(|text| !text.is_empty());
-    text.map_or_else(String::new, |text| format!("\n{}", cut(text, 1200)))
+    text.map_or_else(String::new, |text| format!("\n{}", cut(&by.clean(text), 1200)))
 }

@@ -10,6 +10,7 @@ use super::words::{ago, code, count, plain, title};
 use crate::agent::directory::Entry;
 use crate::failure::{Failure, Result};
 use crate::ops::context::history;
+use crate::ops::select::meaning;
 
 pub async fn history(call: &Call) -> Result<Reply> {
     let agent = call.by.agent(call.given.text("agent"))?;
@@ -32,19 +33,19 @@ async fn page(by: &Asker, agent: &Entry, number: u64) -> Result<Reply> {
         ..HistoryParams::default()
     };
     let who = &by.person.requester;
-    let mut found = history::history_for(by.ops(), params(number.max(1)), who).await?;
+    let mut found = meaning(agent.facts.id, history::history_for(by.ops(), params(number.max(1)), who)).await?;
     if found.page > found.pages {
         // Sessions went since the page was shown.
-        found = history::history_for(by.ops(), params(found.pages), who).await?;
+        found = meaning(agent.facts.id, history::history_for(by.ops(), params(found.pages), who)).await?;
     }
-    let name = plain(&agent.facts.name, 64);
+    let name = plain(by, &agent.facts.name, 64);
     if found.sessions.is_empty() {
         return Ok(Reply::new(format!("**{name}** has no saved conversations yet. `/context save` makes one.")));
     }
     let first = (found.page - 1) * super::PAGE + 1;
     let mut lines =
         vec![format!("**{name}** · {} · page {} of {}", count(found.total, "session"), found.page, found.pages)];
-    lines.extend((first..).zip(&found.sessions).map(|(number, session)| line(number, session)));
+    lines.extend((first..).zip(&found.sessions).map(|(number, session)| line(by, number, session)));
     let button = |label, to: u64| Button {
         id: button_id(agent.facts.id, to),
         label,
@@ -56,7 +57,7 @@ async fn page(by: &Asker, agent: &Entry, number: u64) -> Result<Reply> {
     Ok(Reply { buttons, ..Reply::new(lines.join("\n")) })
 }
 
-fn line(number: u64, session: &Session) -> String {
+fn line(by: &Asker, number: u64, session: &Session) -> String {
     let header = &session.header;
     let amiss = match (&session.corrupt, session.available) {
         (Some(_), _) => " · unreadable",
@@ -65,10 +66,10 @@ fn line(number: u64, session: &Session) -> String {
     };
     format!(
         "{number}\\. {} · {} · {}{amiss} · {}",
-        code(&session.short_id, 40),
+        code(by, &session.short_id, 40),
         ago(header.saved_at),
         count(header.message_count, "message"),
-        plain(&title(session, 70), 100),
+        plain(by, &title(by, session, 70), 100),
     )
 }
 

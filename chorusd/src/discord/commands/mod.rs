@@ -35,6 +35,7 @@ use self::call::{Asker, Call, Given};
 use self::reply::Reply;
 use self::told::{finish, first};
 use crate::discord::bridge::Bridge;
+use crate::discord::per_server::PerServer;
 use crate::discord::person::Person;
 use crate::discord::rest::interactions::{First, Way};
 use crate::failure::{Failure, Result};
@@ -56,8 +57,10 @@ const BUSY: &str = "Too many commands are waiting.\nHint: try again in a moment.
 pub struct Slash {
     room: Arc<Semaphore>,
     asked: confirm::Asked,
-    /// One server is told the commands at a time.
-    registering: Mutex<()>,
+    /// A server is told the commands by one at a time.
+    registering: PerServer<()>,
+    /// What servers were told is noted by one at a time.
+    noting: Mutex<()>,
     /// Whose commands they are; 0: not known yet.
     application: AtomicU64,
 }
@@ -65,7 +68,13 @@ pub struct Slash {
 impl Default for Slash {
     fn default() -> Self {
         let room = Arc::new(Semaphore::new(AT_ONCE));
-        Self { room, asked: confirm::Asked::default(), registering: Mutex::default(), application: AtomicU64::new(0) }
+        Self {
+            room,
+            asked: confirm::Asked::default(),
+            registering: PerServer::default(),
+            noting: Mutex::default(),
+            application: AtomicU64::new(0),
+        }
     }
 }
 
@@ -118,7 +127,7 @@ async fn carry(bridge: Arc<Bridge>, command: CommandInteraction) {
     };
     let by = asker(&bridge, guild, channel_id, &member);
     // Nobody else reads that somebody may not do something.
-    let private = action.private || by.may(action.right).is_err();
+    let private = action.private || bridge.guilds.knows(guild) && by.may(action.right).is_err();
     if !first(&bridge, &way, &First::Defer { private }).await {
         return;
     }

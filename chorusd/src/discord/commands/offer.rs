@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use super::call::{Asker, Given};
 use super::definitions::{Action, Kind, Offer};
-use super::words::{cut, title};
+use super::words::{Clean, cut, title};
 use crate::ops::{discord, models};
 
 /// How long sessions are looked for: Discord waits three seconds.
@@ -43,7 +43,7 @@ pub async fn offer(by: &Asker, action: &Action, given: &Given, name: &str, typed
             _ => Vec::new(),
         },
     };
-    fitting(found, typed)
+    fitting(by, found, typed)
 }
 
 /// Values that are shown as they are.
@@ -60,7 +60,7 @@ async fn sessions(by: &Asker, given: &Given) -> Vec<(String, String)> {
     let found = timeout(SOON, discord::commands::newest(by.ops(), agent.facts.id, SESSIONS)).await;
     let sessions = found.ok().and_then(Result::ok).unwrap_or_default();
     let choice = |session: &chorus_proto::Session| {
-        (format!("{} · {}", session.short_id, title(session, LONG)), session.header.session_id.clone())
+        (format!("{} · {}", session.short_id, title(by, session, LONG)), session.header.session_id.clone())
     };
     sessions.iter().map(choice).collect()
 }
@@ -79,11 +79,13 @@ fn profiles(by: &Asker) -> Vec<(String, String)> {
 }
 
 /// Those in which what was typed is found; those that begin with it first.
-fn fitting(found: Vec<(String, String)>, typed: &str) -> Vec<(String, String)> {
+fn fitting(clean: &impl Clean, found: Vec<(String, String)>, typed: &str) -> Vec<(String, String)> {
     let typed = typed.trim().to_lowercase();
-    let whole = |value: &str| value.chars().count() <= LONG;
+    // What is chosen must be the value: one with a secret in it is not offered.
+    let whole = |value: &str| value.chars().count() <= LONG && clean.clean(value) == value;
     let (begin, hold): (Vec<_>, Vec<_>) = found
         .into_iter()
+        .map(|(name, value)| (clean.clean(&name), value))
         .filter(|(name, value)| {
             whole(value) && (name.to_lowercase().contains(&typed) || value.to_lowercase().contains(&typed))
         })
@@ -95,15 +97,31 @@ fn fitting(found: Vec<(String, String)>, typed: &str) -> Vec<(String, String)> {
 mod tests {
     use super::*;
 
+    /// Takes one word for a secret.
+    struct Star;
+
+    impl Clean for Star {
+        fn clean(&self, text: &str) -> String {
+            text.replace("a_secret", "*")
+        }
+    }
+
+    #[test]
+    fn no_secret_is_offered() {
+        let found = [("x of a_secret".to_owned(), "x".to_owned()), ("y".to_owned(), "a_secret".to_owned())];
+        assert_eq!(fitting(&Star, found.into(), ""), [("x of *".to_owned(), "x".to_owned())]);
+        assert!(fitting(&Star, vec![("x of a_secret".to_owned(), "x".to_owned())], "a_se").is_empty());
+    }
+
     #[test]
     fn at_most_25_are_offered_none_longer_than_discord_takes_and_beginnings_first() {
         let many = own((0..40).map(|n| format!("model-{n}")));
-        assert_eq!(fitting(many.clone(), "").len(), CHOICES);
-        assert_eq!(fitting(many, "L-39"), own(["model-39".to_owned()]));
+        assert_eq!(fitting(&Star, many.clone(), "").len(), CHOICES);
+        assert_eq!(fitting(&Star, many, "L-39"), own(["model-39".to_owned()]));
         let long = vec![("ä".repeat(300), "short".to_owned()), ("x".to_owned(), "y".repeat(101))];
-        let found = fitting(long, "");
+        let found = fitting(&Star, long, "");
         assert_eq!((found.len(), found[0].0.chars().count()), (1, LONG));
-        let order = fitting(own(["a fox".to_owned(), "fox".to_owned()]), "Fox");
+        let order = fitting(&Star, own(["a fox".to_owned(), "fox".to_owned()]), "Fox");
         assert_eq!(order, own(["fox".to_owned(), "a fox".to_owned()]));
     }
 }

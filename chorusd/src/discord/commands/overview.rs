@@ -11,8 +11,9 @@ use chorus_proto::methods::usage::{UsageParams, UsageSums};
 use super::agent::line;
 use super::call::Call;
 use super::reply::Reply;
-use super::words::{ago, block, code, count, cut, plain};
+use super::words::{Clean as _, ago, block, code, count, cut, plain};
 use crate::failure::Result;
+use crate::ops::select::meaning;
 use crate::ops::{approvals, models, status, usage};
 
 /// Models of a provider that are listed by name.
@@ -29,13 +30,19 @@ pub async fn status(call: &Call) -> Result<Reply> {
         (named, _) => Some(by.agent(named)?),
     };
     let name = agent.as_ref().map(|agent| agent.facts.name.clone());
-    let found = status::status(by.ops(), StatusParams { agent: name.clone() }).await?;
+    let found = {
+        let work = status::status(by.ops(), StatusParams { agent: name.clone() });
+        match &agent {
+            Some(agent) => meaning(agent.facts.id, work).await?,
+            None => work.await?,
+        }
+    };
     let up = humantime::format_duration(Duration::from_secs(found.daemon.uptime_s / 60 * 60)).to_string();
     let up = if found.daemon.uptime_s < 60 { "under a minute".to_owned() } else { up };
     let mut lines = vec![format!("Chorus {} · up {up}", found.daemon.version)];
     match (found.agents.first(), name) {
         (Some(agent), Some(_)) => {
-            lines.push(line(agent));
+            lines.push(line(by, agent));
             lines.extend(details(agent));
             lines.push(format!("tasks: {} running, {} ended", found.tasks.running, found.tasks.finished));
         }
@@ -67,9 +74,11 @@ fn details(agent: &Agent) -> Vec<String> {
 
 pub async fn models(call: &Call) -> Result<Reply> {
     let found = models::list::list(call.by.ops(), ModelsParams {}).await?;
-    let default = found.default_model.map_or_else(|| "none".to_owned(), |model| code(&model, 120));
+    let default = found.default_model.map_or_else(|| "none".to_owned(), |model| code(call, &model, 120));
     let mut lines = vec![format!("default: {default}")];
-    lines.extend(found.aliases.iter().map(|(name, model)| format!("{} is {}", code(name, 64), code(model, 120))));
+    lines.extend(
+        found.aliases.iter().map(|(name, model)| format!("{} is {}", code(call, name, 64), code(call, model, 120))),
+    );
     for provider in &found.providers {
         let amiss = match provider.found {
             Discovery::Ok => "",
@@ -78,10 +87,10 @@ pub async fn models(call: &Call) -> Result<Reply> {
         };
         lines.push(format!(
             "**{}**{amiss}: {}",
-            plain(&provider.name, 64),
+            plain(call, &provider.name, 64),
             count(provider.models.len() as u64, "model")
         ));
-        lines.extend(provider.models.iter().take(MODELS).map(|model| format!("- {}", code(&model.name, 120))));
+        lines.extend(provider.models.iter().take(MODELS).map(|model| format!("- {}", code(call, &model.name, 120))));
         if provider.models.len() > MODELS {
             lines.push(format!("- and {} more", provider.models.len() - MODELS));
         }
@@ -92,14 +101,14 @@ pub async fn models(call: &Call) -> Result<Reply> {
 pub async fn approvals(call: &Call) -> Result<Reply> {
     let agent = call.by.agent(call.given.text("agent"))?;
     let params = ListParams { agent: Some(agent.facts.name.clone()), ..ListParams::default() };
-    let found = approvals::list::list(call.by.ops(), params).await?;
+    let found = meaning(agent.facts.id, approvals::list::list(call.by.ops(), params)).await?;
     if found.approvals.is_empty() {
         return Ok(Reply::new("Nothing waits for an answer."));
     }
     let asked = found.approvals.iter().map(|approval| {
-        let (id, until) = (code(&approval.id, 16), ago(approval.expires_at));
-        let from = code(&approval.requester, 64);
-        format!("{id} · asked for {from} · expires {until}\n{}", block(&cut(&approval.action, 600)))
+        let (id, until) = (code(call, &approval.id, 16), ago(approval.expires_at));
+        let from = code(call, &approval.requester, 64);
+        format!("{id} · asked for {from} · expires {until}\n{}", block(call, &cut(&call.clean(&approval.action), 600)))
     });
     Ok(Reply::new(asked.collect::<Vec<_>>().join("\n")))
 }
@@ -108,8 +117,9 @@ pub async fn usage(call: &Call) -> Result<Reply> {
     let agent = call.by.agent(call.given.text("agent"))?;
     let since = call.given.text("since").map(str::to_owned);
     let name = agent.facts.name.clone();
-    let found = usage::usage(call.by.ops(), UsageParams { agent: Some(name.clone()), since }).await?;
-    let name = plain(&name, 64);
+    let found =
+        meaning(agent.facts.id, usage::usage(call.by.ops(), UsageParams { agent: Some(name.clone()), since })).await?;
+    let name = plain(call, &name, 64);
     if found.days.is_empty() {
         return Ok(Reply::new(format!("**{name}** has called no model.")));
     }
@@ -121,7 +131,7 @@ pub async fn usage(call: &Call) -> Result<Reply> {
     let days = found.days.iter().take(DAYS).map(|day| row(&format!("{} {}", day.day, day.model), &day.sums));
     let mut lines: Vec<String> = days.collect();
     lines.push(row("total", &found.total));
-    Ok(Reply::new(format!("**{name}**\n{}", block(&lines.join("\n")))))
+    Ok(Reply::new(format!("**{name}**\n{}", block(call, &lines.join("\n")))))
 }
 
 pub async fn ping(_: &Call) -> Result<Reply> {

@@ -98,7 +98,7 @@ pub async fn press(bridge: Arc<Bridge>, pressed: ComponentInteraction) {
         Ok(Done::Told(text)) => say(&bridge, &way, &text, false).await,
         Ok(Done::Whispered(text)) => say(&bridge, &way, &text, true).await,
         Ok(Done::Seen) => {}
-        Err(failure) => say(&bridge, &way, &sorry(&failure), true).await,
+        Err(failure) => say(&bridge, &way, &sorry(&*bridge, &failure), true).await,
     }
 }
 
@@ -113,15 +113,17 @@ async fn act(what: Pressed, id: &str, by: &Asker) -> Result<Done> {
         .map(Done::Changed),
         Pressed::Cancel(id) => answered(by, id).map(|_| Done::Changed(Reply::new("Nothing was done."))),
         Pressed::Stop { turn } => {
-            answer::stop(&by.bridge, turn, who, by.person.rights.changes()).await.map(|()| Done::Seen)
+            let done = answer::stop(&by.bridge, turn, who, by.person.rights.changes()).await;
+            done.map_err(|failure| by.or_unsure(failure)).map(|()| Done::Seen)
         }
         Pressed::Restore { session } => {
             by.note(&*by.agent(None)?, "context.restore", Right::Change).await?;
-            rooms::restore(&by.bridge, by.channel, &session.to_string(), true).await.map(Done::Told)
+            rooms::restore(&by.bridge, by.channel, &session.to_string(), who).await.map(Done::Told)
         }
         Pressed::Approval => {
             let by_whom = Answerer { who: who.clone(), approver: by.person.rights.approver };
-            approvals::pressed(&by.bridge, id, &by_whom).await.map(Done::Whispered)
+            let done = approvals::pressed(&by.bridge, id, &by_whom).await;
+            done.map_err(|failure| by.or_unsure(failure)).map(Done::Whispered)
         }
     }
 }

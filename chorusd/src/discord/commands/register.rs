@@ -1,5 +1,6 @@
 //! Telling servers which commands there are: only those that do not know it yet.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -43,26 +44,27 @@ pub fn joined(bridge: &Arc<Bridge>, guild: GuildId) {
 
 /// Sees to it that these servers know the commands, in the background.
 fn register(bridge: &Arc<Bridge>, application: ApplicationId, guilds: impl IntoIterator<Item = GuildId>) {
-    let guilds: Vec<GuildId> = guilds.into_iter().filter(|guild| bridge.rooms.serves(*guild)).collect();
-    if guilds.is_empty() {
-        return;
-    }
-    let bridge = bridge.clone();
-    bridge.tasks.clone().spawn(async move {
-        for guild in guilds {
+    for guild in guilds.into_iter().filter(|guild| bridge.rooms.serves(*guild)) {
+        let bridge = bridge.clone();
+        // One that does not take them keeps no other from having them.
+        bridge.tasks.clone().spawn(async move {
             tokio::select! {
                 () = until_known(&bridge, application, guild) => {}
-                () = bridge.stop.cancelled() => return,
+                () = bridge.stop.cancelled() => {}
             }
-        }
-    });
+        });
+    }
 }
 
-/// As [`ready`], for all servers that were told something before: a connection that is taken up again names none.
+/// As [`ready`], for all servers that were told something before, or are served now: a connection that is taken up again names none.
 pub fn look_over(bridge: &Arc<Bridge>) {
     let bridge = bridge.clone();
     bridge.tasks.clone().spawn(async move {
-        for (application, guild) in told(&bridge).await {
+        let told = told(&bridge).await;
+        let Some((application, _)) = told.first().copied() else { return };
+        let served = bridge.rooms.served.all().into_iter().map(|guild| (application, guild));
+        let all: BTreeSet<_> = told.into_iter().chain(served).collect();
+        for (application, guild) in all {
             register(&bridge, application, [guild]);
         }
     });
@@ -88,7 +90,9 @@ async fn told(bridge: &Bridge) -> Vec<(ApplicationId, GuildId)> {
 pub fn forget(bridge: &Arc<Bridge>, guild: GuildId) {
     let bridge = bridge.clone();
     bridge.tasks.clone().spawn(async move {
-        let _one_at_a_time = bridge.slash.registering.lock().await;
+        let registering = bridge.slash.registering.of(guild);
+        let _one_at_a_time = registering.lock().await;
+        let _noting = bridge.slash.noting.lock().await;
         let Ok(told) = registered(&bridge.ops).await else { return };
         let ending = format!(":{guild}");
         for key in told.keys().filter(|key| key.ends_with(&ending)) {
@@ -116,7 +120,8 @@ async fn until_known(bridge: &Bridge, application: ApplicationId, guild: GuildId
 }
 
 async fn tell(bridge: &Bridge, application: ApplicationId, guild: GuildId) -> Result<(), RestError> {
-    let _one_at_a_time = bridge.slash.registering.lock().await;
+    let registering = bridge.slash.registering.of(guild);
+    let _one_at_a_time = registering.lock().await;
     let bodies: Vec<Value> = COMMANDS.iter().map(Command::body).collect();
     let (key, hash) = (format!("{application}:{guild}"), hash(&bodies));
     let told = registered(&bridge.ops).await.unwrap_or_else(|failure| {
@@ -128,6 +133,7 @@ async fn tell(bridge: &Bridge, application: ApplicationId, guild: GuildId) -> Re
     }
     bridge.rest.put_commands(application, guild, &bodies).await?;
     tracing::info!(%guild, commands = bodies.len(), "the server was told the commands");
+    let _noting = bridge.slash.noting.lock().await;
     if let Err(failure) = note_registered(&bridge.ops, &key, Some(hash)).await {
         tracing::warn!(%failure, "it is told again after the next start");
     }

@@ -27,16 +27,20 @@ async fn one(call: &Call, option: &str, name: &str, key: &str) -> Result<Reply> 
             let all = show::show(ops, ShowParams {}).await?.settings;
             let now = all.into_iter().find(|setting| setting.key == key);
             let value = now.as_ref().map_or_else(|| "(none)".to_owned(), value);
-            return Ok(Reply::new(format!("{} is {}.", code(key, 64), code(&value, 200))));
+            return Ok(Reply::new(format!("{} is {}.", code(call, key, 64), code(call, &value, 200))));
         }
     };
     let params = SetParams { key: name.to_owned(), value: Value::from(value) };
     let done = ops.store.judged(set::set_by(ops, params, &call.by.person.requester).await)?;
-    let was = done.old.map_or_else(String::new, |old| format!(" What was set before: {}.", code(&old, 200)));
+    let was = done.old.map_or_else(String::new, |old| format!(" What was set before: {}.", code(call, &old, 200)));
     let without = done.overridden_by.map_or_else(String::new, |variable| {
-        format!("\nNote: it has no effect while {} is set where chorusd starts.", code(&variable, 80))
+        format!("\nNote: it has no effect while {} is set where chorusd starts.", code(call, &variable, 80))
     });
-    Ok(Reply::new(format!("{} is now {}.{was}{without}", code(key, 64), code(&self::value(&done.setting), 200))))
+    Ok(Reply::new(format!(
+        "{} is now {}.{was}{without}",
+        code(call, key, 64),
+        code(call, &self::value(&done.setting), 200)
+    )))
 }
 
 pub async fn model(call: &Call) -> Result<Reply> {
@@ -57,7 +61,7 @@ pub async fn show(call: &Call) -> Result<Reply> {
     let shown = all.iter().filter(|setting| SHOWN.iter().any(|key| setting.key.starts_with(key)));
     let lines: Vec<String> =
         shown.map(|setting| format!("{} = {} ({})", setting.key, value(setting), setting.from.as_str())).collect();
-    Ok(Reply::new(format!("{}\n`chorusctl settings show` has all of them.", block(&lines.join("\n")))))
+    Ok(Reply::new(format!("{}\n`chorusctl settings show` has all of them.", block(call, &lines.join("\n")))))
 }
 
 fn value(setting: &Setting) -> String {
@@ -75,7 +79,7 @@ pub async fn validate_keys(call: &Call) -> Result<Reply> {
         return Ok(Reply::new("No provider is configured. `[providers]` of config.toml is the place."));
     }
     let lines = found.providers.iter().map(|provider| {
-        let name = plain(&provider.name, 64);
+        let name = plain(call, &provider.name, 64);
         match provider.found {
             Discovery::Ok => format!("✓ **{name}**: {}", count(provider.models.len() as u64, "model")),
             Discovery::Failed | Discovery::NotRun => {

@@ -5,7 +5,7 @@ use serenity::model::Permissions;
 use super::definitions::{Action, Actions, Command, Kind, Offer, Opt, Right, Verb};
 
 /// What `/agent config` sets. What opens one agent to another, or shows secrets, is set at the terminal.
-const KEYS: &[&str] = &[
+pub const KEYS: &[&str] = &[
     "channel_id",
     "checkpoint_workspace",
     "compact_at_tokens",

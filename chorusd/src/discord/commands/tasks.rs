@@ -8,6 +8,7 @@ use super::definitions::Right;
 use super::reply::Reply;
 use super::words::{ago, block, code, plain};
 use crate::failure::{Failure, Result};
+use crate::ops::select::meaning;
 use crate::ops::tasks::{list, show, stop};
 
 /// Tasks of a list; the newest of those that have ended.
@@ -17,25 +18,25 @@ pub async fn list(call: &Call) -> Result<Reply> {
     let agent = call.by.agent(call.given.text("agent"))?;
     let name = agent.facts.name.clone();
     let params = ListParams { agent: Some(name.clone()), limit: Some(MOST), ..ListParams::default() };
-    let found = list::list(call.by.ops(), params).await?;
+    let found = meaning(agent.facts.id, list::list(call.by.ops(), params)).await?;
     if found.tasks.is_empty() {
-        return Ok(Reply::new(format!("**{}** has run nothing in the background.", plain(&name, 64))));
+        return Ok(Reply::new(format!("**{}** has run nothing in the background.", plain(call, &name, 64))));
     }
-    let mut lines: Vec<String> = found.tasks.iter().map(line).collect();
+    let mut lines: Vec<String> = found.tasks.iter().map(|task| line(call, task)).collect();
     if found.next.is_some() {
         lines.push("There are more: `chorusctl tasks list` shows them.".to_owned());
     }
     Ok(Reply::new(lines.join("\n")))
 }
 
-fn line(task: &Task) -> String {
+fn line(call: &Call, task: &Task) -> String {
     let end = match (task.exit_code, task.signal) {
         (Some(code), _) if code != 0 => format!(" with {code}"),
         (None, Some(signal)) => format!(" by signal {signal}"),
         _ => String::new(),
     };
     let (status, when) = (task.status.as_str(), ago(task.ended_at.unwrap_or(task.started_at)));
-    format!("{} · {status}{end} {when} · {}", code(&task.id, 32), code(&task.command, 120))
+    format!("{} · {status}{end} {when} · {}", code(call, &task.id, 32), code(call, &task.command, 120))
 }
 
 /// The task that is meant, where it is one of an agent that whoever asks may look at.
@@ -59,7 +60,7 @@ pub async fn show(call: &Call) -> Result<Reply> {
     let task = find(call).await?;
     let began = ago(task.started_at);
     let log = "`chorusctl tasks logs` has what it printed.";
-    Ok(Reply::new(format!("{}\nBegan {began}.\n{}\n{log}", line(&task), block(&task.command))))
+    Ok(Reply::new(format!("{}\nBegan {began}.\n{}\n{log}", line(call, &task), block(call, &task.command))))
 }
 
 pub async fn stop(call: &Call) -> Result<Reply> {
@@ -68,5 +69,5 @@ pub async fn stop(call: &Call) -> Result<Reply> {
     call.by.note(&agent, &format!("tasks.stop:{}", task.id), Right::Change).await?;
     let done = stop::stop(call.by.ops(), StopParams { id: task.id }).await?;
     let what = if done.stopped { "Stopped" } else { "It had ended already" };
-    Ok(Reply::new(format!("{what}: {}", line(&done.task))))
+    Ok(Reply::new(format!("{what}: {}", line(call, &done.task))))
 }

@@ -30,11 +30,11 @@ pub async fn first(bridge: &Bridge, way: &Way, answer: &First) -> bool {
 pub async fn finish(bridge: &Bridge, way: &Way, private: bool, done: Result<Reply>) {
     match done {
         Ok(reply) => edit(bridge, way, &reply).await,
-        Err(failure) if private => edit(bridge, way, &Reply::new(sorry(&failure))).await,
+        Err(failure) if private => edit(bridge, way, &Reply::new(sorry(bridge, &failure))).await,
         Err(failure) => {
             // While the promise stands, Discord would put what follows in its place, for all to see.
             tell(bridge, || bridge.rest.delete_answer(way)).await;
-            say(bridge, way, &sorry(&failure), true).await;
+            say(bridge, way, &sorry(bridge, &failure), true).await;
         }
     }
 }

@@ -4,15 +4,42 @@ use chorus_proto::Session;
 use chorus_proto::visible::visible;
 use jiff::Timestamp;
 
+use super::call::{Asker, Call};
+use crate::discord::bridge::Bridge;
 use crate::failure::Failure;
 
+/// What text of others goes through before anything of it is cut, escaped or shown: a secret of which half is left is not known for one.
+pub trait Clean {
+    /// `text` without secrets.
+    fn clean(&self, text: &str) -> String;
+}
+
+impl Clean for Bridge {
+    fn clean(&self, text: &str) -> String {
+        Self::clean(self, text)
+    }
+}
+
+impl Clean for Asker {
+    fn clean(&self, text: &str) -> String {
+        self.bridge.clean(text)
+    }
+}
+
+impl Clean for Call {
+    fn clean(&self, text: &str) -> String {
+        self.by.clean(text)
+    }
+}
+
 /// A failure: what happened, then what to do.
-pub fn sorry(failure: &Failure) -> String {
-    let mut chars = failure.message.chars();
+pub fn sorry(clean: &impl Clean, failure: &Failure) -> String {
+    let message = clean.clean(&failure.message);
+    let mut chars = message.chars();
     let what: String = chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect();
     let what = cut(what.trim_end_matches('.'), 1200);
     match &failure.hint {
-        Some(hint) => format!("{what}.\nHint: {}", cut(hint, 600)),
+        Some(hint) => format!("{what}.\nHint: {}", cut(&clean.clean(hint), 600)),
         None => format!("{what}."),
     }
 }
@@ -26,8 +53,9 @@ pub fn cut(text: &str, most: usize) -> String {
 }
 
 /// Text of others as part of a line: one line, nothing unseen, and nothing that Discord would take for more than text.
-pub fn plain(text: &str, most: usize) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+pub fn plain(clean: &impl Clean, text: &str, most: usize) -> String {
+    let line = clean.clean(text);
+    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut shown = String::with_capacity(line.len() + 8);
     for c in cut(&visible(&line), most).chars() {
         if matches!(c, '\\' | '*' | '_' | '~' | '`' | '|' | '<' | '>' | '[' | ']' | '(' | ')' | '#' | '@' | ':') {
@@ -39,15 +67,16 @@ pub fn plain(text: &str, most: usize) -> String {
 }
 
 /// Text of others as code within a line.
-pub fn code(text: &str, most: usize) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+pub fn code(clean: &impl Clean, text: &str, most: usize) -> String {
+    let line = clean.clean(text);
+    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     format!("`{}`", cut(&visible(&line), most).replace('`', "ˋ"))
 }
 
 /// Text of others as a block of code, whole.
-pub fn block(text: &str) -> String {
+pub fn block(clean: &impl Clean, text: &str) -> String {
     // A zero-width joiner would be invisible; a look-alike is seen for what it is.
-    format!("```\n{}\n```", visible(text).replace("␤\n", "\n").replace("```", "ˋˋˋ"))
+    format!("```\n{}\n```", visible(&clean.clean(text)).replace("␤\n", "\n").replace("```", "ˋˋˋ"))
 }
 
 /// A time, as everybody's own Discord shows it: how long ago.
@@ -61,18 +90,18 @@ pub fn count(number: u64, noun: &str) -> String {
 }
 
 /// What a session is about, in a line.
-pub fn title(session: &Session, most: usize) -> String {
+pub fn title(clean: &impl Clean, session: &Session, most: usize) -> String {
     let header = &session.header;
     let said =
         |text: &Option<String>| text.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
     let about =
         said(&header.description).or_else(|| said(&header.summary)).unwrap_or_else(|| header.session_id.clone());
-    cut(&about.split_whitespace().collect::<Vec<_>>().join(" "), most)
+    cut(&clean.clean(&about).split_whitespace().collect::<Vec<_>>().join(" "), most)
 }
 
 /// Warnings, each on a line of its own.
-pub fn warnings(warnings: &[String]) -> String {
-    warnings.iter().map(|warning| format!("\nNote: {}", cut(warning, 400))).collect()
+pub fn warnings(clean: &impl Clean, warnings: &[String]) -> String {
+    warnings.iter().map(|warning| format!("\nNote: {}", cut(&clean.clean(warning), 400))).collect()
 }
 
 #[cfg(test)]
@@ -81,21 +110,42 @@ mod tests {
 
     use super::*;
 
+    /// Takes one word for a secret.
+    struct Star;
+
+    impl Clean for Star {
+        fn clean(&self, text: &str) -> String {
+            text.replace("a_secret", "*")
+        }
+    }
+
+    #[test]
+    fn secrets_go_before_anything_is_cut_or_escaped() {
+        assert_eq!(plain(&Star, "an a_secret", 8), r"an \*");
+        assert_eq!(code(&Star, "an a_secret", 8), "`an *`");
+        assert_eq!(block(&Star, "a_secret"), "```\n*\n```");
+        let failure =
+            Failure::invalid(format!("{}a_secret", "x".repeat(1195))).hint(format!("{}a_secret", "y".repeat(596)));
+        let said = sorry(&Star, &failure);
+        assert!(said.contains("x*.") && said.ends_with("y*"), "{said}");
+        assert_eq!(warnings(&Star, &[format!("{}a_secret", "z".repeat(396))]), format!("\nNote: {}*", "z".repeat(396)));
+    }
+
     #[test]
     fn text_of_others_stays_text() {
         assert_eq!(
-            plain("**a**\n@everyone <@1> [x](http://y)", 80),
+            plain(&Star, "**a**\n@everyone <@1> [x](http://y)", 80),
             r"\*\*a\*\* \@everyone \<\@1\> \[x\]\(http\://y\)"
         );
-        assert_eq!(plain("abcdef", 4), "abc…");
-        assert_eq!(code("a`b\u{202e}\nc", 40), "`aˋb<U+202E> c`");
-        assert_eq!(block("a\n```\nb"), "```\na\nˋˋˋ\nb\n```");
+        assert_eq!(plain(&Star, "abcdef", 4), "abc…");
+        assert_eq!(code(&Star, "a`b\u{202e}\nc", 40), "`aˋb<U+202E> c`");
+        assert_eq!(block(&Star, "a\n```\nb"), "```\na\nˋˋˋ\nb\n```");
     }
 
     #[test]
     fn a_failure_says_what_happened_and_what_to_do() {
         let failure = Failure::new(ErrorKind::Denied, "that is not yours").hint("ask somebody");
-        assert_eq!(sorry(&failure), "That is not yours.\nHint: ask somebody");
-        assert_eq!(sorry(&Failure::invalid("no.")), "No.");
+        assert_eq!(sorry(&Star, &failure), "That is not yours.\nHint: ask somebody");
+        assert_eq!(sorry(&Star, &Failure::invalid("no.")), "No.");
     }
 }

@@ -73,6 +73,8 @@ impl Rest {
     ) -> Result<(), RestError> {
         let route = Route::WebhookOriginalInteractionResponse { application_id: way.application, token: &way.token };
         let Some((name, bytes)) = file else {
+            // The page before may have been a file.
+            body["attachments"] = json!([]);
             return self.waiting().tell(json(LightMethod::Patch, route, &body)?).await;
         };
         body["attachments"] = json!([{"id": 0, "filename": name}]);

@@ -72,10 +72,8 @@ impl Rooms {
 
 /// A connection is there. One that was taken up again tells of no servers.
 pub fn connected(bridge: &Arc<Bridge>, resumed: bool) {
-    if resumed {
-        bridge.tasks.spawn(served::look_over(bridge.clone()));
-    }
     if resumed && bridge.rooms.guilds.known().is_empty() {
+        bridge.tasks.spawn(served::look_over(bridge.clone()));
         bridge.tasks.spawn(follow::all(bridge.clone()));
     }
 }

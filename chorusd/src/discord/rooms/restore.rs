@@ -8,6 +8,8 @@ use uuid::Uuid;
 use super::super::bridge::Bridge;
 use crate::failure::{Failure, Result};
 use crate::ops::context::restore as context;
+use crate::ops::select::meaning;
+use crate::who::Requester;
 
 /// What the button of a session is called.
 #[must_use]
@@ -15,16 +17,12 @@ pub fn button(session: Uuid) -> String {
     format!("restore:{session}")
 }
 
-/// Restores a session of the agent whose channel the button is in. `session` is what stands behind `restore:`; `may`: whether they
-/// may change a conversation. Answers what came of it.
+/// Restores a session of the agent whose channel the button is in, on behalf of `by`, who may change a conversation. `session` is what
+/// stands behind `restore:`. Answers what came of it.
 ///
 /// # Errors
-/// `denied`, `not_found` where the channel is no agent's; else as `context restore`.
-pub async fn restore(bridge: &Bridge, channel: ChannelId, session: &str, may: bool) -> Result<String> {
-    if !may {
-        return Err(Failure::new(ErrorKind::Denied, "you may not restore a conversation here")
-            .hint("whoever has Manage Messages, or a role that approves, may"));
-    }
+/// `not_found` where the channel is no agent's; else as `context restore`.
+pub async fn restore(bridge: &Bridge, channel: ChannelId, session: &str, by: &Requester) -> Result<String> {
     let agent = bridge.rooms.agent_of(channel).ok_or_else(|| {
         Failure::new(ErrorKind::NotFound, "this channel is no agent's any more")
             .hint("`/agent list` shows which channel is whose")
@@ -36,7 +34,7 @@ pub async fn restore(bridge: &Bridge, channel: ChannelId, session: &str, may: bo
         own: true,
         ..RestoreParams::default()
     };
-    let restored = context::restore(&bridge.ops, params).await?;
+    let restored = meaning(agent.facts.id, context::restore_for(&bridge.ops, params, by)).await?;
     let count = if restored.messages == 1 { "1 message".to_owned() } else { format!("{} messages", restored.messages) };
     let mut text = format!("Restored: {count} of {}. Go on here.", restored.session.header.session_id);
     if let Some(saved) = &restored.saved_first {

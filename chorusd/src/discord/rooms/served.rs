@@ -100,6 +100,14 @@ impl Served {
         });
     }
 
+    /// Tells of a server that is not served.
+    fn is_strange(&self, guild: GuildId, name: &str) {
+        let name: String = visible(name).chars().take(NAME).collect();
+        let said = servers::stranger(guild.get(), Some(&name));
+        tracing::warn!(hint = servers::HINT, "{said}");
+        self.ops.discord.with_strangers(|all| all.insert(guild.get(), Some(name)));
+    }
+
     /// Takes in what is told of servers; before anybody asks [`Served::has`] about it.
     pub fn hear(&self, event: &Event) {
         match event {
@@ -117,10 +125,7 @@ impl Served {
                 if self.has(id) {
                     return;
                 }
-                let name: String = visible(&event.guild.name).chars().take(NAME).collect();
-                let said = servers::stranger(id.get(), Some(&name));
-                tracing::warn!(hint = servers::HINT, "{said}");
-                self.ops.discord.with_strangers(|all| all.insert(id.get(), Some(name)));
+                self.is_strange(id, &event.guild.name);
             }
             Event::GuildDelete(event) if !event.guild.unavailable => {
                 self.ops.discord.with_strangers(|all| all.remove(&event.guild.id.get()));
@@ -130,22 +135,26 @@ impl Served {
     }
 }
 
-/// A connection was taken up again. Where the daemon before did not come to keep which servers there were, they are asked for.
+/// A connection of the daemon before was taken up again: nobody tells which servers there are, so that they are asked for.
 pub async fn look_over(bridge: Arc<Bridge>) {
+    #[derive(serde::Deserialize)]
+    struct Mine {
+        id: GuildId,
+        name: String,
+    }
     let served = &bridge.rooms.served;
-    if served.is_new() {
-        #[derive(serde::Deserialize)]
-        struct Mine {
-            id: GuildId,
-        }
-        let mine = bridge.rest.waiting().call(Request::new(Route::UserMeGuilds, LightMethod::Get)).await;
-        match mine {
-            Ok::<Vec<Mine>, _>(mine) if served.is_new() => {
+    let mine = bridge.rest.waiting().call(Request::new(Route::UserMeGuilds, LightMethod::Get)).await;
+    match mine {
+        Ok::<Vec<Mine>, _>(mine) => {
+            // The daemon before may not have come to keep them.
+            if served.is_new() {
                 served.meet(&mine.iter().map(|guild| guild.id.get()).collect::<Vec<_>>());
             }
-            Ok(_) => {}
-            Err(error) => tracing::warn!(%error, "no server is served before Discord says which there are"),
+            mine.iter()
+                .filter(|guild| !served.has(guild.id))
+                .for_each(|guild| served.is_strange(guild.id, &guild.name));
         }
+        Err(error) => tracing::warn!(%error, "Discord does not say in which servers Chorus is"),
     }
     for guild in served.all() {
         if let Err(error) = bridge.guilds.learn(&bridge.rest, guild).await {

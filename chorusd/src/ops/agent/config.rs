@@ -43,8 +43,9 @@ pub async fn config_by(ops: &Ops, params: ConfigParams, by: &Requester) -> Resul
     let key = params.key.ok_or_else(|| Failure::invalid("`value` goes with `key`"))?;
     let bound = if key == "channel_id" { Some(room::look(ops, &value).await?) } else { None };
     let _one_at_a_time = ops.agents_lock.lock().await;
-    // Another rename may have come before.
-    let agent = refresh_alone(ops, ops.directory.by_id(agent.facts.id).unwrap_or(agent)).await?;
+    // Another rename may have come before, or an end, after which the directory may be another agent's.
+    let agent = ops.directory.by_id(agent.facts.id).ok_or_else(|| select::unknown_agent(ops, &params.name))?;
+    let agent = refresh_alone(ops, agent).await?;
     if let Some(bound) = bound {
         if *by != Requester::Owner {
             ops.store.catalog.audit(room::audited(&bound, change(ops, &agent, by, &key), &agent)).await?;

@@ -55,6 +55,20 @@ fn the_line_says_which_tool_runs_and_what_waits_for_whom() {
 }
 
 #[test]
+fn who_may_stop_what_others_asked_for_is_written_down() {
+    let rig = Rig::new();
+    rig.model.anthropic().answer(Answer::text(["So far"]).stall());
+    let asked = rig.ask("tell me all");
+    let live = rig.room.post("So far");
+    rig.otto.may(MANAGE_MESSAGES);
+    rig.otto.press(&live, "Stop").acknowledged();
+    assert!(rig.one(asked).content.ends_with("Stopped by otto."));
+    let rows = rig.client().call::<Audit>(&AuditParams::default()).expect("audit").rows;
+    let row = rows.iter().find(|row| row.action.starts_with("discord:stop:")).expect("a row");
+    assert_eq!(row.user, format!("discord:{}", rig.otto.id));
+}
+
+#[test]
 fn the_button_stops_the_turn_for_who_asked_and_for_nobody_else() {
     let rig = Rig::new();
     rig.model.anthropic().answer(Answer::text(["So far"]).stall());

@@ -1,7 +1,8 @@
 //! `/agent`.
 
-use chorus_proto::methods::agent::{Destroy, DestroyParams, Init, InitParams, List, ListParams};
+use chorus_proto::methods::agent::{Config, ConfigParams, Destroy, DestroyParams, Init, InitParams, List, ListParams};
 use chorus_tests::chat::Chat as _;
+use chorus_tests::discord::Fault;
 use chorus_tests::discord::permissions::MANAGE_CHANNELS;
 
 use super::{Rig, refused};
@@ -57,7 +58,7 @@ fn a_profile_is_given_by_who_may_grant_it_only() {
 }
 
 #[test]
-fn what_was_kept_of_an_agent_comes_back_with_permissions_that_somebody_may_grant() {
+fn what_was_kept_of_an_agent_is_taken_up_at_the_terminal_only() {
     let rig = Rig::with(GRANTS);
     let (vera, mut client) = (rig.server.member("vera", &["keeper"], MANAGE_CHANNELS), rig.client());
     for (name, permissions) in [("free", "open"), ("bound", "locked")] {
@@ -66,10 +67,15 @@ fn what_was_kept_of_an_agent_comes_back_with_permissions_that_somebody_may_grant
         let params = DestroyParams { name: name.into(), keep_files: true, purge: false };
         client.call::<Destroy>(&params).expect("agent.destroy");
     }
-    refused(&vera.slash(&rig.room, "agent init", &[("name", "free")]), "may not grant the profile `open`");
-    assert!(!rig.server.rooms().iter().any(|room| room.name() == "free"), "its channel is undone");
-    vera.slash(&rig.room, "agent init", &[("name", "bound")]).answer_with("The agent **bound** is back");
-    assert_eq!(client.status_of("bound").permissions, "locked");
+    let made = rig.discord.requests_to("POST /guilds/*/channels").len();
+    for name in ["free", "bound"] {
+        let told = refused(&vera.slash(&rig.room, "agent init", &[("name", name)]), "was kept");
+        assert!(told.content.contains(&format!("chorusctl agent init {name}")), "{told:?}");
+        assert!(client.call::<List>(&ListParams::default()).expect("agent.list").agents.iter().all(|a| a.name != name));
+    }
+    assert_eq!(rig.discord.requests_to("POST /guilds/*/channels").len(), made, "no channel was made for it");
+    let back = InitParams { name: "bound".into(), ..Default::default() };
+    assert!(client.call::<Init>(&back).expect("agent.init").revived);
 }
 
 #[test]
@@ -83,6 +89,7 @@ fn keys_are_shown_and_set_and_every_change_is_written_down() {
     config(&[("key", "window_messages"), ("reset", "true")]).answer_with("It was `20`");
     refused(&config(&[("key", "window_messages"), ("value", "many")]), "must be a whole number");
     config(&[("value", "many")]).answer_with("Which key is to be set?");
+    assert!(!all.content.contains("redact") && !all.content.contains("guild_id"), "{all:?}");
     config(&[("key", "name"), ("value", "clerk")]).answer_with("`name` is now `clerk`");
     assert_eq!(rig.client().status_of("clerk").channel_id, Some(rig.room.id.to_string()));
     let rows: Vec<String> = rig.audit().into_iter().map(|row| row.action).collect();
@@ -103,4 +110,23 @@ fn an_agent_is_bound_to_a_channel_of_this_server_only() {
     let scribe = rig.client().status_of("scribe");
     assert_eq!((scribe.channel_id, scribe.guild_id), (Some(ours.id.to_string()), Some(rig.server.id.to_string())));
     rig.discord.take_violations();
+}
+
+#[test]
+fn a_name_that_is_another_agents_by_now_is_not_changed() {
+    let rig = Rig::new();
+    let lounge = rig.server.channel("lounge");
+    let mut client = rig.client();
+    rig.discord.fail("GET /channels/*", 1, Fault::Gate("looking"));
+    let value = lounge.id.to_string();
+    let set = rig.slash("agent config", &[("name", "scribe"), ("key", "channel_id"), ("value", &value)]);
+    rig.discord.reached("looking");
+    let rename = ConfigParams { name: "scribe".into(), key: Some("name".into()), value: Some("clerk".into()) };
+    client.call::<Config>(&rename).expect("agent.config");
+    client.init("scribe");
+    let before = client.status_of("scribe").channel_id;
+    rig.discord.open("looking");
+    refused(&set, "is another agent by now");
+    assert_eq!(client.status_of("scribe").channel_id, before);
+    assert_eq!(client.status_of("clerk").channel_id, Some(rig.room.id.to_string()));
 }

@@ -65,6 +65,12 @@ impl Rig {
         self.client().call::<Config>(&params).expect("agent.config");
     }
 
+    /// Takes an agent its room.
+    pub fn unbind(&self, agent: &str) {
+        let params = ConfigParams { name: agent.into(), key: Some("channel_id".into()), value: Some("".into()) };
+        self.client().call::<Config>(&params).expect("agent.config");
+    }
+
     /// A conversation of two messages.
     pub fn talk(&self, agent: &str) {
         let talk = [(Role::User, "How do I bake bread?"), (Role::Assistant, "With flour, water, salt and time.")];

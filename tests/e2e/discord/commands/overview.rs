@@ -63,3 +63,50 @@ fn tasks_are_listed_shown_and_stopped() {
     assert!(rig.audit().iter().any(|row| row.action == format!("discord:tasks.stop:{id}")));
     assert!(client.texts("scribe").is_empty());
 }
+
+#[test]
+fn no_secret_is_told_however_it_is_cut_or_escaped() {
+    let secret = "ghp_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789";
+    let server = ModelServer::start();
+    let asking = "[permissions.asking]\nask = [\"tool:bash:.*\"]\nallow = [\".*\"]\nbash = \"whole\"\n";
+    let rig = Rig::with(&format!("{}\n{asking}", server.config_toml()));
+    let mut client = rig.client();
+    let prompt = format!("Keep {secret} and __{secret}__.");
+    let params = InitParams {
+        name: "asker".into(),
+        permissions: Some("asking".into()),
+        system_prompt: Some(prompt),
+        ..Default::default()
+    };
+    client.call::<Init>(&params).expect("agent.init");
+    let room = rig.server.room("asker");
+    client.append("asker", "hello");
+    for before in [0, 45, 60, 90] {
+        let words = "w".repeat(before);
+        rig.mara.slash(&room, "context save", &[("description", &format!("{words} {secret}"))]).answer_with("Saved as");
+        client.append("asker", "more");
+    }
+    // Across the place where it is cut.
+    let command = format!("echo {} {secret}", "x".repeat(560));
+    server.anthropic().answer(Answer::empty().call("c1", "bash", &json!({"command": command})));
+    server.anthropic().answer(Answer::text(["Done."]));
+    room.say(&rig.otto, "Do it.");
+    let question = room.post_with_button("Deny");
+    let mut said = vec![
+        rig.mara.slash(&room, "approvals", &[]).answer_with("expires").content,
+        rig.mara.slash(&room, "context history", &[]).answer_with("4 sessions").content,
+        rig.mara
+            .slash(&room, "agent config", &[("name", "asker"), ("key", "system_prompt")])
+            .answer_with("Keep")
+            .content,
+    ];
+    let offered = rig.mara.complete(&room, "context restore", &[("session", "")]);
+    assert_eq!(offered.len(), 4);
+    said.extend(offered.into_iter().map(|(name, _)| name));
+    rig.otto.press(&question, "Deny");
+    said.extend(room.messages().into_iter().map(|message| message.content));
+    for text in said {
+        let plain = text.replace('\\', "");
+        assert!(!plain.contains("ghp") && !plain.contains("AbCd"), "{text}");
+    }
+}

@@ -5,6 +5,9 @@ use chorus_proto::Role;
 use chorus_tests::chat::Chat as _;
 use chorus_tests::discord::permissions::{MANAGE_CHANNELS, MANAGE_GUILD, MANAGE_MESSAGES};
 
+use chorus_tests::discord::Fault;
+use chorus_tests::{DEADLINE, wait_until};
+
 use super::{Rig, refused};
 
 type Given = &'static [(&'static str, &'static str)];
@@ -53,16 +56,31 @@ fn a_stranger_may_change_nothing_and_every_right_is_its_own() {
 #[test]
 fn another_agent_needs_manage_channels_and_one_of_another_server_is_not_there() {
     let rig = Rig::new();
-    let abroad = rig.discord.guild("abroad");
+    let (abroad, ours) = (rig.discord.guild("abroad"), rig.server.channel("ours"));
     let theirs = abroad.channel("spy");
-    let mut client = rig.client();
-    let boss = abroad.member("boss", &[], MANAGE_CHANNELS);
+    let boss = abroad.member("boss", &[], MANAGE_CHANNELS | MANAGE_MESSAGES);
+    let guilds = format!("guilds = [\"{}\", \"{}\"]", rig.server.id, abroad.id);
+    rig.home.configure(&format!("{}{guilds}\n", rig.discord.config_toml()));
+    let rig = rig.restart();
     boss.slash(&theirs, "ping", &[]).answer_with("is there");
-    for name in ["other", "spy"] {
+    let mut client = rig.client();
+    for name in ["other", "spy", "nowhere"] {
         client.init(name);
         client.append_all(name, vec![NewMessage::text(Role::User, "a secret plan")]);
     }
     rig.bind("spy", &theirs);
+    rig.bind("other", &ours);
+    // One that lost its channel is still its server's, and one that never had any is of neither.
+    for name in ["scribe", "nowhere"] {
+        if name == "scribe" {
+            rig.unbind(name);
+        }
+        refused(&boss.slash(&theirs, "context save", &[("agent", name)]), "here is no agent");
+        refused(&boss.slash(&theirs, "agent destroy", &[("name", name)]), "here is no agent");
+    }
+    refused(&rig.slash("context history", &[("agent", "nowhere")]), "here is no agent");
+    rig.slash("context history", &[("agent", "scribe")]).answer_with("has no saved");
+    rig.bind("scribe", &rig.room);
     rig.otto.may(MANAGE_MESSAGES | MANAGE_GUILD);
     for command in ["context save", "context history", "context clear", "status", "usage", "approvals", "tasks list"] {
         for name in ["other", "spy", "nobody"] {
@@ -106,4 +124,34 @@ fn in_a_direct_message_there_is_only_a_kind_word() {
     let answer = rig.mara.slash(&direct, "context save", &[]);
     refused(&answer, "in servers only");
     assert_eq!(answer.acknowledged().0, 4);
+}
+
+#[test]
+fn what_a_channel_grants_holds_for_its_conversation_and_for_no_agent() {
+    let rig = Rig::new();
+    rig.client().init("other");
+    rig.talk("scribe");
+    rig.room.grant(&rig.otto, MANAGE_CHANNELS | MANAGE_GUILD | MANAGE_MESSAGES);
+    let guarded = GUARDED.iter().filter(|(_, _, needed)| *needed != MANAGE_MESSAGES);
+    for (command, given, _) in guarded {
+        refused(&rig.otto.slash(&rig.room, command, given), "You may not do that here");
+    }
+    refused(&rig.otto.slash(&rig.room, "context save", &[("agent", "other")]), "You may not reach for another");
+    let list = rig.otto.slash(&rig.room, "agent list", &[]).answer_with("**scribe**");
+    assert!(!list.content.contains("other"), "{list:?}");
+    rig.otto.slash(&rig.room, "context save", &[]).answer_with("Saved as");
+}
+
+#[test]
+fn where_discord_does_not_say_which_roles_there_are_that_is_said() {
+    let rig = Rig::new();
+    rig.discord.fail("GET /guilds/*/roles", 1000, Fault::Status(500));
+    let rig = rig.restart();
+    refused(&rig.slash("agent destroy", &[("name", "scribe")]), "Discord did not say which roles there are");
+    rig.otto.slash(&rig.room, "status", &[]).answer_with("scribe");
+    rig.discord.heal();
+    wait_until("the roles to be known", DEADLINE, || {
+        let answer = rig.slash("agent destroy", &[("name", "scribe")]).answer();
+        answer.content.contains("Take the agent").then_some(())
+    });
 }

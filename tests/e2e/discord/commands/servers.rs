@@ -1,5 +1,9 @@
 //! Servers are told the commands when they do not know them, and only those that are configured.
 
+use chorus_proto::methods::daemon::{Status, StatusParams};
+use chorus_tests::chat::Chat as _;
+use chorus_tests::ctl::chorusctl;
+use chorus_tests::discord::permissions::ADMINISTRATOR;
 use chorus_tests::discord::{Discord, Fault};
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 
@@ -14,10 +18,12 @@ fn commands_are_told_once_and_anew_to_a_server_that_comes_back() {
         rig.server.commands().iter().map(|command| command["name"].as_str().expect("a name").to_owned()).collect();
     let due = ["agent", "context", "settings", "tasks", "status", "models", "approvals", "usage", "ping"];
     assert_eq!(names, due);
+    let other = rig.discord.guild("other");
+    let guilds = format!("guilds = [\"{}\", \"{}\"]", rig.server.id, other.id);
+    rig.home.configure(&format!("{}{guilds}\n", rig.discord.config_toml()));
     let rig = rig.restart();
     // Whoever is asked has looked at the servers before.
     rig.slash("ping", &[]).answer_with("is there");
-    let other = rig.discord.guild("other");
     let room = other.channel("x");
     other.member("vera", &[], 0).slash(&room, "ping", &[]).answer_with("is there");
     assert_eq!(rig.discord.registrations(), 2, "the first server knew them already");
@@ -62,4 +68,71 @@ fn what_cannot_be_answered_at_once_is_not_done() {
     });
     assert_eq!((sessions.len(), sessions[0].header.description.as_deref()), (1, Some("kept")));
     assert!(lost.answers().is_empty());
+}
+
+#[test]
+fn a_server_that_comes_later_is_not_served_until_it_is_listed() {
+    let rig = Rig::new();
+    let later = rig.discord.guild("la\u{202e}ter");
+    let (hall, boss) = (later.channel("hall"), later.member("boss", &["admin"], ADMINISTRATOR));
+    let why = |rig: &Rig| {
+        let mut client = rig.client();
+        wait_until("the server to be named", DEADLINE, || {
+            client.call::<Status>(&StatusParams::default()).ok()?.discord.why
+        })
+    };
+    let unheard = |rig: &Rig| {
+        let said = why(rig);
+        assert!(said.contains("la<U+202E>ter") && said.contains(&later.id.to_string()), "{said}");
+        let stale = boss.press_stale(&hall, 1_u64, "history:00000000-0000-0000-0000-000000000001:1");
+        rig.slash("ping", &[]).answer_with("is there");
+        assert!(!stale.is_acknowledged() && later.commands().is_empty());
+        assert!(hall.messages().is_empty(), "{:?}", hall.messages());
+    };
+    unheard(&rig);
+    let doctor = chorusctl(&rig.home, ["doctor"]).stdout;
+    assert!(doctor.contains("not served") && doctor.contains("`guilds`"), "{doctor}");
+    // A connection that is taken up, and a new one.
+    let rig = rig.restart();
+    unheard(&rig);
+    rig.discord.forget_sessions();
+    let rig = rig.restart();
+    unheard(&rig);
+    // It is no reason to be in doubt which server is meant.
+    rig.client().init("poet");
+    assert_eq!(rig.client().status_of("poet").guild_id, Some(rig.server.id.to_string()));
+    rig.home.configure(&format!("{}guilds = [\"{}\"]\n", rig.discord.config_toml(), later.id));
+    let rig = rig.restart();
+    boss.slash(&hall, "ping", &[]).answer_with("is there");
+    // The other is not listed: nothing is said in it any more.
+    let said = rig.room.messages().len();
+    let stale = rig.mara.press_stale(&rig.room, 1_u64, "history:00000000-0000-0000-0000-000000000001:1");
+    rig.room.say(&rig.mara, "hello?");
+    boss.slash(&hall, "ping", &[]).answer_with("is there");
+    assert!(!stale.is_acknowledged());
+    assert_eq!(rig.room.messages().len(), said + 1);
+}
+
+#[test]
+fn where_there_was_no_server_the_first_is_served() {
+    let (discord, home) = (Discord::start(), home());
+    let _daemon = Daemon::start_with(&home, &discord.config_toml());
+    discord.connected();
+    let (first, second) = (discord.guild("first"), discord.guild("second"));
+    let (ours, theirs) = (first.channel("x"), second.channel("y"));
+    let mara = first.member("mara", &[], 0);
+    mara.slash(&ours, "ping", &[]).answer_with("is there");
+    assert!(second.commands().is_empty() && theirs.messages().is_empty());
+}
+
+#[test]
+fn a_server_that_does_not_take_the_commands_keeps_no_other_from_them() {
+    let (discord, home) = (Discord::start(), home());
+    let (first, second) = (discord.guild("first"), discord.guild("second"));
+    let (room, mara) = (second.channel("x"), second.member("mara", &[], 0));
+    let refusing = format!("PUT /applications/*/guilds/{}/commands", first.id);
+    discord.fail(&refusing, 1000, Fault::Status(503));
+    let _daemon = Daemon::start_with(&home, &discord.config_toml());
+    mara.slash(&room, "ping", &[]).answer_with("is there");
+    assert!(first.commands().is_empty());
 }

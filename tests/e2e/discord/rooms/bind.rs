@@ -23,7 +23,8 @@ fn a_channel_that_is_there_is_bound_and_unbound() {
         rig.set("maps", "channel_id", lounge.id.to_string()).expect("bound");
         let value = if nothing.is_empty() { "".into() } else { serde_json::Value::Null };
         let set = rig.set("maps", "channel_id", value).expect("unbound");
-        assert_eq!((set.agent.channel_id, set.agent.guild_id), (None, None));
+        // Its server stays: it is no other's.
+        assert_eq!((set.agent.channel_id, set.agent.guild_id), (None, Some(rig.guild.id.to_string())));
     }
     assert_eq!(kind_of(rig.set("maps", "guild_id", "7")), ErrorKind::InvalidParams);
 }
@@ -46,6 +47,11 @@ fn a_channel_that_no_agent_can_have_is_refused_with_the_reason() {
         rig.set("tides", "channel_id", lounge.id.to_string()).err().map(|error| error.to_string())
     });
     assert!(why.contains("Send Messages"), "{why}");
+    lounge.deny(permissions::ATTACH_FILES);
+    wait_until("the next denial to be known", DEADLINE, || {
+        let error = rig.set("tides", "channel_id", lounge.id.to_string()).err()?;
+        error.to_string().contains("Attach Files").then_some(())
+    });
     lounge.deny(permissions::VIEW_CHANNEL);
     assert!(refused(lounge.id.to_string()).contains("may not see"));
     assert_eq!(rig.said("tides", "channel_id"), before);

@@ -14,6 +14,7 @@ fn an_agent_whose_channel_is_deleted_goes_on_without_one() {
     rig.client().append("maps", "One.");
     room.remove();
     rig.detached("maps");
+    assert_eq!(rig.said("maps", "guild_id"), rig.guild.id.to_string(), "it is no other server's");
     assert_eq!(rig.client().texts("maps"), ["One."]);
     let events = rig.client().call::<List>(&ListParams::default()).expect("events").events;
     let notice = events.iter().find(|event| event.kind == EventType::Notice).expect("a notice");

@@ -116,7 +116,9 @@ fn where_it_is_open_what_is_meant_there_is_no_channel_and_it_is_said() {
     let mut rig = Rig::new();
     rig.stop();
     rig.discord.forget_sessions();
-    let _other = rig.discord.guild("other");
+    let other = rig.discord.guild("other");
+    let guilds = format!("guilds = [\"{}\", \"{}\"]", rig.guild.id, other.id);
+    rig.home.configure(&format!("{}\n{}{guilds}\n", rig.server.config_toml(), rig.discord.config_toml()));
     rig.start();
     let made = rig.init("maps").expect("agent.init");
     assert!(made.agent.channel_id.is_none());
