@@ -4,5 +4,5 @@ mod given;
 mod plain;
 mod planted;
 mod rig;
-mod secrets;
+pub mod secrets;
 mod tools;

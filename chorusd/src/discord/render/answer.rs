@@ -56,7 +56,11 @@ impl Shown {
                 parts.extend(split(&format!("{}\n\n{line}", last.trim_end())));
                 Self::Parts(parts)
             }
-            Self::File { beginning, file } => Self::File { beginning: format!("{beginning}\n{line}"), file },
+            Self::File { beginning, file } => {
+                let room = MOST - beginning.chars().count() - 1;
+                let line: String = line.chars().take(room).collect();
+                Self::File { beginning: format!("{beginning}\n{line}"), file }
+            }
         }
     }
 }

@@ -5,3 +5,4 @@ mod killed;
 mod live;
 mod long;
 mod rig;
+mod secrets;
