@@ -35,12 +35,11 @@ impl Clean for Call {
 /// A failure: what happened, then what to do.
 pub fn sorry(clean: &impl Clean, failure: &Failure) -> String {
     let message = clean.clean(&failure.message);
-    let mut chars = message.chars();
-    let what: String = chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect();
-    let what = cut(what.trim_end_matches('.'), 1200);
+    // It begins as it was written: with the name of an agent, for example.
+    let what = cut(message.trim_end_matches('.'), 1200);
     match &failure.hint {
-        Some(hint) => format!("{what}.\nHint: {}", cut(&clean.clean(hint), 600)),
-        None => format!("{what}."),
+        Some(hint) => format!("Not done: {what}.\nHint: {}", cut(&clean.clean(hint), 600)),
+        None => format!("Not done: {what}."),
     }
 }
 
@@ -145,7 +144,7 @@ mod tests {
     #[test]
     fn a_failure_says_what_happened_and_what_to_do() {
         let failure = Failure::new(ErrorKind::Denied, "that is not yours").hint("ask somebody");
-        assert_eq!(sorry(&Star, &failure), "That is not yours.\nHint: ask somebody");
-        assert_eq!(sorry(&Star, &Failure::invalid("no.")), "No.");
+        assert_eq!(sorry(&Star, &failure), "Not done: that is not yours.\nHint: ask somebody");
+        assert_eq!(sorry(&Star, &Failure::invalid("no.")), "Not done: no.");
     }
 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use chorus_proto::methods::audit::{Audit, AuditParams};
 use chorus_tests::discord::Fault;
+use chorus_tests::discord::permissions::MANAGE_MESSAGES;
 use chorus_tests::model_server::{Answer, Step};
 use serde_json::json;
 
