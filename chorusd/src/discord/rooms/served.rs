@@ -101,7 +101,7 @@ impl Served {
     }
 
     /// Tells of a server that is not served.
-    fn is_strange(&self, guild: GuildId, name: &str) {
+    fn tell_strange(&self, guild: GuildId, name: &str) {
         let name: String = visible(name).chars().take(NAME).collect();
         let said = servers::stranger(guild.get(), Some(&name));
         tracing::warn!(hint = servers::HINT, "{said}");
@@ -125,7 +125,7 @@ impl Served {
                 if self.has(id) {
                     return;
                 }
-                self.is_strange(id, &event.guild.name);
+                self.tell_strange(id, &event.guild.name);
             }
             Event::GuildDelete(event) if !event.guild.unavailable => {
                 self.ops.discord.with_strangers(|all| all.remove(&event.guild.id.get()));
@@ -152,7 +152,7 @@ pub async fn look_over(bridge: Arc<Bridge>) {
             }
             mine.iter()
                 .filter(|guild| !served.has(guild.id))
-                .for_each(|guild| served.is_strange(guild.id, &guild.name));
+                .for_each(|guild| served.tell_strange(guild.id, &guild.name));
         }
         Err(error) => tracing::warn!(%error, "Discord does not say in which servers Chorus is"),
     }
