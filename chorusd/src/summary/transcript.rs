@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use chorus_proto::{Message, Role};
+use chorus_proto::{Message, Role, SourceKind};
 
 use super::digest::at_char;
 
-/// The longest name of a tool that is passed on.
+/// The longest name of a tool, or of somebody in a channel, that is passed on.
 const NAME: usize = 64;
 
 /// What stands where something was left out.
@@ -21,6 +21,10 @@ pub(super) fn quoted(message: &Message, number: Option<usize>, most: usize) -> S
     let name = || name_of(message.name.as_deref().unwrap_or("a tool"));
     let who = match message.role {
         Role::ToolResult => format!("result of {}", name()),
+        Role::User if message.source.as_ref().is_some_and(|source| source.kind == SourceKind::Discord) => message
+            .author
+            .as_ref()
+            .map_or_else(|| "user".to_owned(), |author| format!("user {}", name_of(&author.name))),
         role => role.as_str().to_owned(),
     };
     let number = number.map(|number| format!("{number} ")).unwrap_or_default();

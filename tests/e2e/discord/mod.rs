@@ -4,6 +4,7 @@ mod answers;
 mod approvals;
 mod burst;
 mod commands;
+mod drops;
 mod fake;
 mod gateway;
 mod messages;

@@ -61,6 +61,7 @@ pub fn one_line(name: &str) -> String {
 pub fn size(bytes: u64) -> String {
     // Far below what a float counts exactly.
     match bytes {
+        1 => "1 byte".to_owned(),
         0..1024 => format!("{bytes} bytes"),
         1024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1024.0),
         _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
@@ -93,7 +94,7 @@ mod tests {
 
     #[test]
     fn sizes_are_short() {
-        let sizes = [0, 1023, 1024, 1500, 1 << 20, 5 << 20].map(size);
-        assert_eq!(sizes, ["0 bytes", "1023 bytes", "1.0 KiB", "1.5 KiB", "1.0 MiB", "5.0 MiB"]);
+        let sizes = [0, 1, 1023, 1024, 1500, 1 << 20, 5 << 20].map(size);
+        assert_eq!(sizes, ["0 bytes", "1 byte", "1023 bytes", "1.0 KiB", "1.5 KiB", "1.0 MiB", "5.0 MiB"]);
     }
 }

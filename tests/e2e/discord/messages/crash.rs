@@ -13,9 +13,8 @@ fn a_turn_that_was_cut_off_is_told_of_and_what_waited_is_answered() {
     let cut = rig.room.say(&rig.mara, "one");
     rig.models.reached("never");
     let waiting = rig.room.say(&rig.mara, "two");
-    // Both are taken up once a third is known to be.
-    rig.room.say(&rig.otto, "three");
-    wait_for_claims(&rig, 3);
+    let third = rig.room.say(&rig.otto, "three");
+    rig.claimed(third);
     rig.say("second");
     rig.say("third");
     let rig = rig.crash();
@@ -94,7 +93,7 @@ fn a_stop_leaves_what_waits_for_the_next_start() {
     let cut = rig.room.say(&rig.mara, "one");
     rig.models.reached("never");
     let waiting = rig.room.say(&rig.mara, "two");
-    wait_for_claims(&rig, 2);
+    rig.claimed(waiting);
     let Rig { models, discord, server, room, mara, otto, home, daemon } = rig;
     daemon.terminate();
     models.anthropic().say(["second"]);
@@ -104,15 +103,4 @@ fn a_stop_leaves_what_waits_for_the_next_start() {
     let told = rig.answer_to(cut).content;
     assert!(told.contains("in the middle of th"), "{told}");
     assert_eq!(rig.answers().len(), 2);
-}
-
-/// Waits until so many messages are taken up and not answered.
-fn wait_for_claims(rig: &Rig, count: i64) {
-    let path = rig.home.path.join("db/chorus.db");
-    chorus_tests::wait_until("claims", chorus_tests::DEADLINE, || {
-        let conn = rusqlite::Connection::open(&path).ok()?;
-        let open = "SELECT count(*) FROM claims WHERE state IN ('queued', 'running')";
-        let found: i64 = conn.query_row(open, [], |row| row.get(0)).ok()?;
-        (found >= count).then_some(())
-    });
 }

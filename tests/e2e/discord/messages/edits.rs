@@ -2,7 +2,6 @@
 
 use chorus_proto::methods::send::{Send, SendParams};
 use chorus_tests::model_server::Answer;
-use chorus_tests::{DEADLINE, wait_until};
 
 use super::Rig;
 
@@ -24,10 +23,7 @@ fn a_message_that_waits_says_what_it_says_in_the_end_or_nothing() {
     rig.room.edit(last, "last, and least");
     rig.say("two");
     rig.say("three");
-    wait_until("the last change", DEADLINE, || {
-        let log = rig.discord.requests_to("GET /channels/*/messages").len();
-        (log > 0).then_some(())
-    });
+    rig.says(last, "last, and least");
     rig.models.open("go");
     rig.answer_to(last);
     assert_eq!(rig.texts(6), ["running", "one", "after", "two", "last, and least", "three"]);
@@ -46,8 +42,11 @@ fn so_does_one_that_waits_for_a_turn_of_the_terminal() {
     let changed = rig.room.say(&rig.mara, "before");
     rig.room.post("waits for");
     rig.room.edit(changed, "after");
+    rig.says(changed, "after");
     let deleted = rig.room.say(&rig.mara, "a mistake");
+    rig.claimed(deleted);
     rig.room.delete(deleted);
+    rig.dropped(deleted);
     rig.say("two");
     rig.models.open("go");
     terminal.join().expect("the client");

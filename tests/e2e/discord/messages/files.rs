@@ -61,12 +61,12 @@ fn what_cannot_be_fetched_is_named_and_tried_again_first() {
     rig.say("Read.");
     let id = rig.room.say_with(&rig.mara, "one", &[("a.txt", "text/plain", b"A")]);
     rig.answer_to(id);
-    assert_eq!(rig.texts(2)[0], "one\n\n[attachment a.txt, 1 bytes]\nA\n[end of a.txt]");
+    assert_eq!(rig.texts(2)[0], "one\n\n[attachment a.txt, 1 byte]\nA\n[end of a.txt]");
     rig.discord.fail("GET /attachments/**", 2, Fault::Status(500));
     rig.say("I cannot.");
     let id = rig.room.say_with(&rig.mara, "two", &[("b.txt", "text/plain", b"B")]);
     rig.answer_to(id);
-    assert_eq!(rig.texts(4)[2], "two\n\n[attachment b.txt, 1 bytes: it could not be fetched (500)]");
+    assert_eq!(rig.texts(4)[2], "two\n\n[attachment b.txt, 1 byte: it could not be fetched (500)]");
     rig.discord.fail("GET /attachments/**", 1, Fault::Status(404));
     rig.say("Gone.");
     let id = rig.room.say_with(&rig.mara, "three", &[("c.png", "image/png", PNG)]);

@@ -65,7 +65,7 @@ impl Rig {
     /// What the record holds, as texts, once there is so much.
     fn texts(&self, count: usize) -> Vec<String> {
         let mut client = self.client();
-        wait_until("messages in the record", DEADLINE, || {
+        wait_until("messages in the record", DEADLINE * 3, || {
             Some(client.texts("scribe")).filter(|texts| texts.len() >= count)
         })
     }
@@ -95,6 +95,32 @@ impl Rig {
         let mut posts = self.room.posts();
         posts.retain(|post| post.reply_to.is_some());
         posts
+    }
+
+    /// Waits until what is noted of a message fits: its state, and what it asks while that is open.
+    fn claim(&self, message: u64, fits: impl Fn(&str, &str) -> bool) {
+        let path = self.home.path.join("db/chorus.db");
+        wait_until("a claim", DEADLINE, || {
+            let conn = rusqlite::Connection::open(&path).ok()?;
+            let one = "SELECT state, coalesce(asked, '') FROM claims WHERE message_id = ?1";
+            let row = conn.query_row(one, [message], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)));
+            row.ok().filter(|(state, asked)| fits(state, asked)).map(drop)
+        });
+    }
+
+    /// Waits until a message was taken up.
+    fn claimed(&self, message: u64) {
+        self.claim(message, |_, _| true);
+    }
+
+    /// Waits until a message that waits says this.
+    fn says(&self, message: u64, text: &str) {
+        self.claim(message, |state, asked| state == "queued" && asked.contains(text));
+    }
+
+    /// Waits until it is known that a message is not to be answered any more.
+    fn dropped(&self, message: u64) {
+        self.claim(message, |state, _| state == "dropped");
     }
 
     /// Ends the daemon at once and starts it again.

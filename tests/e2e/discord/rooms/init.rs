@@ -127,7 +127,7 @@ fn where_it_is_open_what_is_meant_there_is_no_channel_and_it_is_said() {
     let made = rig.init("tides").expect("agent.init");
     assert!(made.warnings[0].contains("not connected"), "{:?}", made.warnings);
     let said = chorusctl(&rig.home, ["agent", "init", "plain"]);
-    assert!(String::from_utf8_lossy(&said.stderr).contains("not connected"));
+    assert!(said.stderr.contains("not connected"));
     rig.discord.take_violations();
     // Without a token there is nothing to say.
     let home = home();

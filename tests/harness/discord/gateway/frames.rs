@@ -67,8 +67,13 @@ fn beat(state: &mut State, id: u64, data: &Value) {
     }
 }
 
+/// Discord takes the token with the word that stands before it in requests, and without.
+fn is_token(state: &State, data: &Value) -> bool {
+    data["token"].as_str().is_some_and(|token| token.strip_prefix("Bot ").unwrap_or(token) == state.token)
+}
+
 fn identify(state: &mut State, id: u64, data: &Value) {
-    if data["token"].as_str() != Some(&*state.token) {
+    if !is_token(state, data) {
         return end(state, id, 4004, "Authentication failed.");
     }
     let Some(intents) = data["intents"].as_u64().filter(|intents| intents & !INTENTS == 0) else {
@@ -121,7 +126,7 @@ fn invalid(state: &mut State, id: u64, resumable: bool) {
 }
 
 fn resume(state: &mut State, id: u64, data: &Value) {
-    if data["token"].as_str() != Some(&*state.token) {
+    if !is_token(state, data) {
         return end(state, id, 4004, "Authentication failed.");
     }
     let name = data["session_id"].as_str().unwrap_or_default().to_owned();
