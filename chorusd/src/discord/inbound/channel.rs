@@ -118,7 +118,8 @@ impl Intake {
         let Some(agent) = self.bridge.rooms.agent_of(self.id) else { return };
         self.behind |= matches!(note, Note::Connected);
         if self.behind {
-            self.catch_up().await;
+            let told = if let Note::Message(message) = &note { Some(&**message) } else { None };
+            self.catch_up(told).await;
         }
         match note {
             Note::Message(message) => self.heard(&agent, *message).await,
@@ -132,11 +133,12 @@ impl Intake {
         }
     }
 
-    /// Reads the channel until it is known what was written there.
-    async fn catch_up(&mut self) {
+    /// Reads the channel until it is known what was written there. `told`: a message that the gateway has told of, with more of its author
+    /// than can be read.
+    async fn catch_up(&mut self, told: Option<&Message>) {
         let mut pause = FIRST;
         loop {
-            let missing = match backfill::read(&self.bridge, self.id).await {
+            let mut missing = match backfill::read(&self.bridge, self.id).await {
                 Ok(missing) => missing,
                 Err(backfill::Failed::Lasting(error)) => {
                     tracing::warn!(channel = %self.id, %error, "a channel cannot be read; what comes from now on is heard");
@@ -149,6 +151,11 @@ impl Intake {
                     continue;
                 }
             };
+            if let Some(told) = told
+                && let Some(read) = missing.messages.iter_mut().find(|read| read.id == told.id)
+            {
+                *read = told.clone();
+            }
             self.make_up(missing).await;
             self.behind = false;
             return;
