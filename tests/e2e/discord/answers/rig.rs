@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use chorus_proto::Client;
 use chorus_tests::chat::Chat as _;
-use chorus_tests::discord::permissions::{APPLICATION, MENTION_EVERYONE};
 use chorus_tests::discord::{Discord, Person, Room, Server, Shown};
 use chorus_tests::model_server::ModelServer;
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
@@ -29,7 +28,6 @@ impl Rig {
         let (discord, model, home) = (Discord::start(), ModelServer::start(), home());
         discord.identify_every(Duration::ZERO);
         let server = discord.guild("home");
-        server.application_may(APPLICATION | MENTION_EVERYONE);
         let lobby = server.channel("lobby");
         let (mara, otto) = (server.member("mara", &[], 0), server.member("otto", &[], 0));
         let daemon = Daemon::start_with(&home, &format!("{}{}", model.config_toml(), discord.config_toml()));
