@@ -1,5 +1,6 @@
 //! Answers that are too long for a message, that have nothing in them, or that would call everybody.
 
+use chorus_tests::discord::permissions::{APPLICATION, MENTION_EVERYONE};
 use chorus_tests::model_server::Answer;
 
 use super::rig::Rig;
@@ -68,6 +69,8 @@ fn sixty_thousand_characters_are_a_file_with_their_beginning() {
 fn nothing_said_is_told_and_nobody_is_called() {
     let rig = Rig::new();
     assert_eq!(contents(&rig, " \n "), ["(no text)"]);
+    // Even where it might.
+    rig.server.application_may(APPLICATION | MENTION_EVERYONE);
     let posts = said(&rig, &format!("@everyone and @here and <@{}>", rig.otto.id));
     assert!(!posts[0].called_everyone && posts[0].content.starts_with("@everyone"), "{posts:?}");
     for request in rig.discord.requests_to("* /channels/*/messages/**") {
