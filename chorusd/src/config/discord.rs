@@ -46,6 +46,12 @@ impl Default for Discord {
 }
 
 impl Discord {
+    /// Whether a token is configured, be it of use or not.
+    #[must_use]
+    pub fn is_wanted(&self) -> bool {
+        !matches!(self.token, Key::None | Key::Env { value: None, .. })
+    }
+
     /// The token; `None` where none is configured. Reads a file: blocks.
     ///
     /// # Errors
