@@ -44,12 +44,12 @@ pub async fn clear(call: &Call) -> Result<Reply> {
         );
     };
     let messages = count(info.messages, "message");
-    let saved = if save {
-        "It is saved first.".to_owned()
-    } else if info.unsaved == 0 {
-        "It is saved already.".to_owned()
-    } else {
-        format!("{} of it not saved.", if info.unsaved == 1 { "1 is".into() } else { format!("{} are", info.unsaved) })
+    let saved = match info.unsaved {
+        _ if save => "It is saved first.".to_owned(),
+        0 => "It is saved already.".to_owned(),
+        unsaved if unsaved == info.messages => "Nothing of it is saved.".to_owned(),
+        1 => "1 of them is not saved.".to_owned(),
+        unsaved => format!("{unsaved} of them are not saved."),
     };
     let text = format!("Clear the conversation of **{}** ({messages})? {saved}", plain(&agent.facts.name, 64));
     let bridge = &by.bridge;

@@ -66,7 +66,9 @@ impl Button {
 /// Whole lines from its beginning; a block of code that is cut is closed.
 fn beginning(text: &str) -> String {
     let start = cut(text, BEGINNING);
-    let whole = start.rfind('\n').map_or(&*start, |end| &start[..end]);
+    // A line that is long by itself is cut.
+    let end = start.rfind('\n').filter(|end| *end > start.len() / 2);
+    let whole = end.map_or(&*start, |end| &start[..end]);
     let open = whole.lines().filter(|line| line.starts_with("```")).count() % 2 == 1;
     if open { format!("{whole}\n```") } else { whole.to_owned() }
 }

@@ -8,12 +8,11 @@ use crate::failure::Failure;
 
 /// A failure: what happened, then what to do.
 pub fn sorry(failure: &Failure) -> String {
-    let mut chars = failure.message.chars();
-    let what: String = chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect();
-    let what = cut(what.trim_end_matches('.'), 1200);
+    // It begins as it was written: with the name of an agent, for example.
+    let what = cut(failure.message.trim_end_matches('.'), 1200);
     match &failure.hint {
-        Some(hint) => format!("{what}.\nHint: {}", cut(hint, 600)),
-        None => format!("{what}."),
+        Some(hint) => format!("Not done: {what}.\nHint: {}", cut(hint, 600)),
+        None => format!("Not done: {what}."),
     }
 }
 
@@ -95,7 +94,7 @@ mod tests {
     #[test]
     fn a_failure_says_what_happened_and_what_to_do() {
         let failure = Failure::new(ErrorKind::Denied, "that is not yours").hint("ask somebody");
-        assert_eq!(sorry(&failure), "That is not yours.\nHint: ask somebody");
-        assert_eq!(sorry(&Failure::invalid("no.")), "No.");
+        assert_eq!(sorry(&failure), "Not done: that is not yours.\nHint: ask somebody");
+        assert_eq!(sorry(&Failure::invalid("no.")), "Not done: no.");
     }
 }

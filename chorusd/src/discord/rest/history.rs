@@ -5,7 +5,7 @@ use serenity::http::{LightMethod, Request, Route};
 use serenity::model::channel::Message;
 use serenity::model::id::{ChannelId, MessageId};
 
-use super::{Rest, RestError};
+use super::{Rest, RestError, told};
 
 /// Messages of one answer.
 const PAGE: usize = 100;
@@ -39,7 +39,7 @@ impl Rest {
         let read = |message: Value| {
             let id = message.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
             serde_json::from_value(message)
-                .inspect_err(|error| tracing::warn!(%channel, message = %id, %error, "a message cannot be read"))
+                .inspect_err(|e| tracing::warn!(%channel, message = %id, error = told(e), "a message cannot be read"))
                 .ok()
         };
         Ok(Page {

@@ -9,9 +9,9 @@ pub mod interactions;
 mod limits;
 mod messages;
 mod path;
+mod refused;
 mod send;
 
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 pub use channels::Channel;
@@ -24,6 +24,7 @@ use serenity::http::{LightMethod, Request, Route};
 use tokio::time::Instant;
 
 use self::limits::Limits;
+use self::refused::Refused;
 use super::address;
 use crate::config::Secret;
 use crate::config::discord::Discord;
@@ -43,8 +44,8 @@ pub struct Rest {
     token: Secret,
     base: String,
     limits: Limits,
-    /// Discord said that the token is none: it is not asked again.
-    refused: AtomicBool,
+    /// Discord said that the token is none: it is not asked again so soon.
+    refused: Refused,
 }
 
 /// The same for whoever has time: it waits for limits however long that is. Requests of other buckets are not held up.
@@ -70,7 +71,7 @@ impl Rest {
             token: Secret::new(format!("Bot {}", token.expose())),
             base: config.api_base.clone(),
             limits: Limits::default(),
-            refused: AtomicBool::new(false),
+            refused: Refused::default(),
         })
     }
 

@@ -1,6 +1,5 @@
 //! One request on its way: when it goes, how often, and what becomes of the answer.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use reqwest::StatusCode;
@@ -34,7 +33,7 @@ impl Rest {
         let twice = matches!(request.method_ref(), LightMethod::Get | LightMethod::Put | LightMethod::Delete);
         let mut tries = 0;
         loop {
-            if !path.own_token && self.refused.load(Ordering::Relaxed) {
+            if !path.own_token && self.refused.holds(Instant::now()) {
                 return Err(RestError::Unauthorized);
             }
             let Failed { error, unsent } = match self.once(request.clone(), &path, latest).await {
@@ -46,9 +45,7 @@ impl Rest {
                 RestError::Limited { after, .. }
                     if latest.is_none_or(|latest| Instant::now().checked_add(after).is_some_and(|at| at <= latest)) =>
                 {
-                    if path.exempt {
-                        sleep(after.max(PAUSE)).await;
-                    }
+                    sleep(if path.exempt { after.max(PAUSE) } else { PAUSE.saturating_sub(after) }).await;
                 }
                 RestError::Failing(_) | RestError::Unreachable(_) if (twice || unsent) && tries + 1 < TRIES => {
                     tries += 1;
@@ -96,6 +93,9 @@ impl Rest {
 
     fn judged(&self, status: StatusCode, headers: &HeaderMap, body: &[u8], path: &Path) -> Option<RestError> {
         if status.is_success() {
+            if !path.own_token {
+                self.refused.over();
+            }
             return None;
         }
         let error = RestError::refused(status, headers, body);
@@ -105,7 +105,7 @@ impl Rest {
                 Some(RestError::Gone { code: 0, message: "the interaction is over".into() })
             }
             RestError::Unauthorized => {
-                self.refused.store(true, Ordering::Relaxed);
+                self.refused.again(Instant::now());
                 Some(error)
             }
             error => Some(error),

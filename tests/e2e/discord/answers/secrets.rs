@@ -26,7 +26,8 @@ fn sixty_planted_secrets_reach_no_post() {
     let secrets = sixty();
     // What the model says, as it grows and in the end; the second time of an agent that keeps secrets for itself.
     for (part, redact) in [(&secrets[..20], true), (&secrets[20..40], false)] {
-        let set = ConfigParams { name: "scribe".into(), key: Some("redact".into()), value: Some(redact.to_string().into()) };
+        let set =
+            ConfigParams { name: "scribe".into(), key: Some("redact".into()), value: Some(redact.to_string().into()) };
         rig.client().call::<Config>(&set).expect("agent.config");
         let gate = format!("go {redact}");
         rig.model.anthropic().answer(growing(part, &gate));
@@ -58,7 +59,8 @@ fn sixty_planted_secrets_reach_no_post() {
     // What a server says of a call that fails.
     for (number, secret) in secrets[50..].iter().enumerate() {
         let text = &secret.text;
-        let body = json!({"type": "error", "error": {"type": "invalid_request_error", "message": format!("{text} {KEY}")}});
+        let body =
+            json!({"type": "error", "error": {"type": "invalid_request_error", "message": format!("{text} {KEY}")}});
         rig.model.anthropic().answer(match number % 2 {
             0 => Answer::error(400, &body.to_string()),
             _ => Answer::text([format!("so {text}, ")]).step(Step::Error("api_error".into(), format!("bad: {text}"))),

@@ -15,10 +15,13 @@ use crate::home;
 #[test]
 fn clearing_is_confirmed_and_told_to_everybody() {
     let rig = Rig::new();
-    rig.slash("context clear", &[]).answer_with("The conversation is empty");
+    rig.slash("context clear", &[]).answer_with("the conversation is empty");
     rig.talk("scribe");
     let asked = rig.slash("context clear", &[]).answer_with("Clear the conversation");
-    assert!(asked.ephemeral && asked.content.contains("2 messages") && asked.content.contains("2 are"), "{asked:?}");
+    assert!(
+        asked.ephemeral && asked.content.contains("2 messages") && asked.content.contains("Nothing of it is saved"),
+        "{asked:?}"
+    );
     rig.mara.press(&asked, "Cancel").answer_with("Nothing was done");
     assert_eq!(rig.client().texts("scribe").len(), 2);
 
@@ -26,7 +29,7 @@ fn clearing_is_confirmed_and_told_to_everybody() {
     // Somebody who is handed the button, and who has the right: it was not asked of them.
     let vera = rig.server.member("vera", &[], MANAGE_MESSAGES);
     let id = asked.button("Clear").expect("a button").custom_id.clone();
-    refused(&vera.press_stale(&rig.room, &asked, &id), "Somebody else was asked that");
+    refused(&vera.press_stale(&rig.room, &asked, &id), "somebody else was asked that");
     assert_eq!(rig.client().texts("scribe").len(), 2);
     let done = rig.mara.press(&asked, "Clear");
     let answer = done.answer_with("Cleared: 2 messages went. It is saved as");
@@ -42,7 +45,7 @@ fn who_loses_the_right_before_the_button_is_pressed_does_nothing() {
     rig.talk("scribe");
     let asked = rig.slash("context clear", &[]).answer_with("Clear the conversation");
     rig.mara.may(0);
-    refused(&rig.mara.press(&asked, "Clear"), "You may not do that here");
+    refused(&rig.mara.press(&asked, "Clear"), "you may not do that here");
     assert_eq!(rig.client().texts("scribe").len(), 2);
 }
 

@@ -8,7 +8,7 @@ use super::{Rig, refused};
 #[test]
 fn a_conversation_is_saved_rewound_compacted_and_restored() {
     let rig = Rig::new();
-    refused(&rig.slash("context save", &[]), "The context of scribe is empty");
+    refused(&rig.slash("context save", &[]), "the context of scribe is empty");
     rig.talk("scribe");
     let saved = rig.slash("context save", &[("description", "bread @everyone")]).answer_with("Saved as");
     assert!(!saved.ephemeral && !saved.called_everyone, "{saved:?}");
@@ -25,18 +25,15 @@ fn a_conversation_is_saved_rewound_compacted_and_restored() {
 
     let id = session.short_id;
     let restored = rig.slash("context restore", &[("session", &id)]).answer_with("2 messages live now.");
-    assert!(!restored.ephemeral && restored.content.contains("What was live before is saved as"), "{restored:?}");
+    assert!(!restored.ephemeral, "{restored:?}");
     assert_eq!(rig.client().texts("scribe")[0], "How do I bake bread?");
     rig.slash("context restore", &[("session", "latest~99")]).answer_with("has no session");
     rig.slash("context restore", &[("session", &id), ("at", "1"), ("discard", "true")])
         .answer_with("1 message live now.");
 
     let resumed = rig.slash("context resume", &[("session", &id)]).answer_with("Goes on from");
-    assert!(resumed.content.contains("is saved as"), "{resumed:?}");
-    assert!(
-        resumed.content.ends_with(&rig.client().texts("scribe")[0]),
-        "the acknowledgement stands there: {resumed:?}"
-    );
+    let said = rig.client().texts("scribe").remove(0);
+    assert!(resumed.content.contains(&said), "the acknowledgement stands there: {resumed:?}");
 
     let who = format!("discord:{}", rig.mara.id);
     let done: Vec<String> = rig.audit().into_iter().filter(|row| row.user == who).map(|row| row.action).collect();

@@ -30,7 +30,7 @@ fn how_things_stand_is_told_to_who_asks() {
     let status = rig.otto.slash(&rig.room, "status", &[]).answer_with("2 messages");
     assert!(!status.content.contains(rig.home.path.to_str().expect("UTF-8")), "places are none of theirs: {status:?}");
     for command in ["usage", "approvals", "context history"] {
-        refused(&rig.otto.slash(&rig.hall, command, &[]), "This channel has no agent");
+        refused(&rig.otto.slash(&rig.hall, command, &[]), "this channel has no agent");
     }
 }
 
@@ -53,10 +53,10 @@ fn tasks_are_listed_shown_and_stopped() {
     let id = list.content.split('`').nth(1).expect("its id").to_owned();
     rig.otto.slash(&room, "tasks show", &[("id", &id)]).answer_with("until test -e go");
     // Of another channel's agent it is not even said that it is there.
-    let unknown = refused(&rig.otto.slash(&rig.room, "tasks show", &[("id", &id)]), "There is no task");
-    let none = refused(&rig.otto.slash(&rig.room, "tasks show", &[("id", "t999")]), "There is no task");
+    let unknown = refused(&rig.otto.slash(&rig.room, "tasks show", &[("id", &id)]), "there is no task");
+    let none = refused(&rig.otto.slash(&rig.room, "tasks show", &[("id", "t999")]), "there is no task");
     assert_eq!(unknown.content.replace(&id, "t999"), none.content);
-    refused(&rig.otto.slash(&room, "tasks stop", &[("id", &id)]), "You may not do that here");
+    refused(&rig.otto.slash(&room, "tasks stop", &[("id", &id)]), "you may not do that here");
     let stopped = rig.mara.slash(&room, "tasks stop", &[("id", &id)]).answer_with("Stopped: ");
     assert!(!stopped.ephemeral, "{stopped:?}");
     rig.mara.slash(&room, "tasks stop", &[("id", &id)]).answer_with("It had ended already");

@@ -39,7 +39,7 @@ fn a_stranger_may_change_nothing_and_every_right_is_its_own() {
         for may in [0, all & !needed] {
             rig.otto.may(may);
             let refusal = rig.otto.slash(&rig.room, command, given);
-            refused(&refusal, "You may not do that here");
+            refused(&refusal, "you may not do that here");
             let deferred = refusal.acknowledged().0;
             assert_eq!((deferred, refusal.answers().len()), (5, 1), "{command}");
         }
@@ -67,7 +67,7 @@ fn another_agent_needs_manage_channels_and_one_of_another_server_is_not_there() 
     for command in ["context save", "context history", "context clear", "status", "usage", "approvals", "tasks list"] {
         for name in ["other", "spy", "nobody"] {
             let options = [("agent", name)];
-            refused(&rig.otto.slash(&rig.room, command, &options), "You may not reach for another channel");
+            refused(&rig.otto.slash(&rig.room, command, &options), "you may not reach for another channel");
         }
         refused(&rig.slash(command, &[("agent", "spy")]), "here is no agent \"spy\" here");
         refused(&rig.slash(command, &[("agent", "nobody")]), "here is no agent \"nobody\" here");
@@ -90,7 +90,7 @@ fn a_role_of_the_approvers_may_change_conversations() {
     let rig = approvers(rig, &helpers);
     vera.slash(&rig.room, "context rewind", &[]).answer_with("dropped");
     let sly = rig.server.member("sly", &[&helpers], 0);
-    refused(&sly.slash(&rig.room, "context save", &[]), "You may not do that here");
+    refused(&sly.slash(&rig.room, "context save", &[]), "you may not do that here");
 }
 
 /// With these approvers from now on.

@@ -54,7 +54,10 @@ fn what_cannot_be_answered_at_once_is_not_done() {
     let rig = Rig::new();
     rig.talk("scribe");
     rig.discord.fail("POST /interactions/*/*/callback", 1, Fault::Status(500));
+    let callback = "POST /interactions/*/*/callback";
+    let before = rig.discord.requests_to(callback).len();
     let lost = rig.slash("context save", &[("description", "lost")]);
+    assert_eq!(rig.discord.wait_for_requests(callback, before + 1).len(), before + 1);
     rig.slash("context save", &[("description", "kept")]).answer_with("Saved as");
     let sessions = wait_until("a session", DEADLINE, || {
         let sessions = chorus_tests::chat::Chat::history(&mut rig.client(), "scribe");
