@@ -312,7 +312,9 @@ impl Daemon {
         service::stopping("saving every conversation");
         let deadline = Moment::now() + self.ops.config.stop_timeout;
         self.ops.registry.tell(EventType::DaemonStopping, None, json!({}));
-        let discord = tokio::spawn(async move { discord.stop(deadline).await });
+        // The store must have time left.
+        let discord_until = Moment::now() + self.ops.config.stop_timeout.mul_f64(0.7);
+        let discord = tokio::spawn(async move { discord.stop(discord_until).await });
         leftover::note(&self.ops.home);
         stop.cancel();
         // Not waited for: an agent that is busy holds up nobody.

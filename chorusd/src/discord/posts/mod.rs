@@ -28,7 +28,7 @@ const NO_PERMISSION: u64 = 50_013;
 pub trait Lost: Debug + Send + Sync {
     /// A channel was deleted; what was to be posted in it is dropped.
     fn gone(&self, channel: ChannelId);
-    /// The application may not post in a channel; one post was dropped.
+    /// The application may not post in a channel; what is to be posted waits for a day.
     fn forbidden(&self, channel: ChannelId);
 }
 

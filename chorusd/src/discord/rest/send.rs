@@ -18,6 +18,10 @@ const BODY: usize = 16 << 20;
 /// Of what may be done twice.
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(300);
+/// What is under way when the daemon stops has this long.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+/// For a request with files, which an uplink may be slow with.
+const WITH_FILES: Duration = Duration::from_secs(120);
 
 /// A try that came to nothing.
 struct Failed {
@@ -27,8 +31,21 @@ struct Failed {
 }
 
 impl Rest {
-    /// Sends it, again where that does no harm; waits for limits until `latest`, or as long as they are.
+    /// Sends it, again where that does no harm; waits for limits until `latest`, or as long as they are, and in any case not long after
+    /// the daemon has begun to stop.
     pub(super) async fn send(&self, request: Request<'_>, latest: Option<Instant>) -> Result<Vec<u8>, RestError> {
+        let over = async {
+            self.stop.cancelled().await;
+            sleep(LAST_WORDS).await;
+        };
+        tokio::select! {
+            biased;
+            answer = self.until_done(request, latest) => answer,
+            () = over => Err(RestError::Unreachable("the daemon stops".into())),
+        }
+    }
+
+    async fn until_done(&self, request: Request<'_>, latest: Option<Instant>) -> Result<Vec<u8>, RestError> {
         let path = Path::of(&request);
         let twice = matches!(request.method_ref(), LightMethod::Get | LightMethod::Put | LightMethod::Delete);
         let mut tries = 0;
@@ -51,6 +68,7 @@ impl Rest {
                     tries += 1;
                     sleep(PAUSE.mul_f64(f64::from(tries) + chance())).await;
                 }
+                RestError::Unreachable(why) if unsent => return Err(RestError::Unconnected(why)),
                 error => return Err(error),
             }
         }
@@ -67,6 +85,10 @@ impl Rest {
         built.headers_mut().insert(USER_AGENT, HeaderValue::from_static(NAME));
         if let Some(token) = built.headers_mut().get_mut(AUTHORIZATION) {
             token.set_sensitive(true);
+        }
+        // What comes in parts has no bytes to look at.
+        if built.body().is_some_and(|body| body.as_bytes().is_none()) {
+            *built.timeout_mut() = Some(WITH_FILES);
         }
         let lost = |e: reqwest::Error| Failed { error: RestError::unreachable(&e), unsent: e.is_connect() };
         let mut answer = self.client.execute(built).await.map_err(lost)?;
