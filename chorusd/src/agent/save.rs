@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use chorus_proto::session::SESSION_SCHEMA;
 use chorus_proto::{Session, SessionHeader, SummarySource, Trigger};
+use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::Facts;
@@ -134,8 +135,17 @@ pub async fn write<After: Future<Output = Result<()>>>(
         Ok((header, name, filled))
     };
     let (header, name, written) = if together {
-        let (header, name, filled) = store.files.background.run(fill).await?;
-        (header, name, store.judged(store.files.together.place(filled).await)?)
+        let (answer, placed) = oneshot::channel();
+        let files = store.clone();
+        store.files.background.start(move || match fill() {
+            Ok((header, name, filled)) => {
+                let done = move |written: Result<_>| _ = answer.send(written.map(|written| (header, name, written)));
+                files.files.together.place(filled, done);
+            }
+            Err(failure) => _ = answer.send(Err(failure)),
+        });
+        let placed = placed.await.unwrap_or_else(|_| Err(Failure::internal("a session on its way came to nothing")));
+        store.judged(placed)?
     } else {
         let placed = blocking(move || {
             let (header, name, filled) = fill()?;

@@ -46,6 +46,25 @@ impl Default for Discord {
 }
 
 impl Discord {
+    /// Whether a token is configured, be it of use or not.
+    #[must_use]
+    pub fn is_wanted(&self) -> bool {
+        !matches!(self.token, Key::None | Key::Env { value: None, .. })
+    }
+
+    /// Takes note where the token is.
+    ///
+    /// # Errors
+    /// Another place was named already.
+    pub(super) fn take_token(&mut self, token: Key) -> Result<(), String> {
+        let named = self.token != Self::default().token;
+        if named && std::mem::discriminant(&self.token) != std::mem::discriminant(&token) {
+            return Err("is one token too many: give `token_env`, `token_file` or `credential`".into());
+        }
+        self.token = token;
+        Ok(())
+    }
+
     /// The token; `None` where none is configured. Reads a file: blocks.
     ///
     /// # Errors

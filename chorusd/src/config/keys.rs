@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use reqwest::Url;
+
 use super::provider::{self, named, url};
 use super::value::Given;
 use super::{Config, DurabilityMode};
@@ -96,18 +98,13 @@ pub const KEYS: &[Key] = &[
         Ok(())
     }),
     key("discord", "token_env", |c, v| {
-        c.discord.token =
-            provider::Key::Env { variable: named(v, |c| c.is_ascii_alphanumeric() || c == '_')?, value: None };
-        Ok(())
+        let variable = named(v, |c| c.is_ascii_alphanumeric() || c == '_')?;
+        c.discord.take_token(provider::Key::Env { variable, value: None })
     }),
-    key("discord", "token_file", |c, v| {
-        c.discord.token = provider::Key::File(v.text()?.into());
-        Ok(())
-    }),
+    key("discord", "token_file", |c, v| c.discord.take_token(provider::Key::File(v.text()?.into()))),
     key("discord", "credential", |c, v| {
         let name = named(v, |c| c.is_ascii_graphic() && c != '/')?;
-        c.discord.token = provider::Key::Credential { name, path: None };
-        Ok(())
+        c.discord.take_token(provider::Key::Credential { name, path: None })
     }),
     key("discord", "guilds", |c, v| {
         let id = |text: String| text.parse().ok().filter(|id| *id != 0).ok_or(text);
@@ -132,7 +129,9 @@ pub const KEYS: &[Key] = &[
         Ok(())
     }),
     key("discord", "gateway_url", |c, v| {
-        c.discord.gateway_url = Some(url(&v.text()?, &["ws", "wss"])?);
+        // As it is understood, not as it is written: whoever connects reads it again, and less kindly.
+        let url = Url::parse(&url(&v.text()?, &["ws", "wss"])?).map_err(|e| format!("is no URL: {e}"))?;
+        c.discord.gateway_url = Some(url.as_str().trim_end_matches('/').to_owned());
         Ok(())
     }),
     key("discord", "reconnect_max", |c, v| positive(&mut c.discord.reconnect_max, v)),

@@ -40,9 +40,10 @@ impl Bridge {
     /// `None`: there is no token, or it cannot be used, which the state says.
     pub async fn new(ops: Arc<Ops>, stop: CancellationToken, tasks: TaskTracker) -> Option<Self> {
         let config = ops.config.discord.clone();
+        let stopping = stop.clone();
         let made = tokio::task::spawn_blocking(move || {
             let Some(token) = config.read_token()? else { return Ok(None) };
-            let rest = Rest::new(&config, &token).map_err(|e| e.to_string())?;
+            let rest = Rest::new(&config, &token, stopping).map_err(|e| e.to_string())?;
             Ok::<_, String>(Some((token, rest, Inbound::new(&config)?)))
         });
         match made.await.unwrap_or_else(|e| Err(e.to_string())) {

@@ -5,41 +5,27 @@ use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
-use tokio::sync::{Semaphore, oneshot};
-
-use crate::failure::{Failure, Result};
-
 /// Threads, and with them jobs that run at once.
 const THREADS: usize = 2;
 
 /// How much nicer they are than the others (nice(2)): about a seventieth of the weight.
 const NICE: i32 = 19;
 
+/// Jobs that may wait.
+const QUEUE: usize = 1024;
+
 type Job = Box<dyn FnOnce() + Send>;
 
 /// The threads, once there is something for them to do.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Background {
     queue: OnceLock<Option<SyncSender<Job>>>,
-    turns: Semaphore,
-}
-
-impl Default for Background {
-    fn default() -> Self {
-        Self { queue: OnceLock::new(), turns: Semaphore::new(THREADS * 2) }
-    }
 }
 
 impl Background {
-    /// Does `work` on one of them; without any, where blocking work is done.
-    ///
-    /// # Errors
-    /// What `work` says.
-    pub async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-        let (reply, answer) = oneshot::channel();
-        let job: Job = Box::new(move || _ = reply.send(work()));
-        // A few more than there are threads, so that none has to wait for the next job to be thought of.
-        let turn = self.turns.acquire().await;
+    /// Has one of them do `work`, in the order it comes; without any, or where too much waits, it is done where blocking work is.
+    pub fn start(&self, work: impl FnOnce() + Send + 'static) {
+        let job: Job = Box::new(work);
         let refused = match self.queue.get_or_init(start) {
             Some(queue) => {
                 queue.try_send(job).err().map(|(TrySendError::Full(job) | TrySendError::Disconnected(job))| job)
@@ -49,9 +35,6 @@ impl Background {
         if let Some(job) = refused {
             tokio::task::spawn_blocking(job);
         }
-        let answer = answer.await;
-        drop(turn);
-        answer.unwrap_or_else(|_| Err(Failure::internal("work in the background came to nothing")))
     }
 }
 
@@ -63,7 +46,7 @@ pub fn stand_back() {
 }
 
 fn start() -> Option<SyncSender<Job>> {
-    let (queue, jobs) = mpsc::sync_channel::<Job>(THREADS * 2);
+    let (queue, jobs) = mpsc::sync_channel::<Job>(QUEUE);
     let jobs = Arc::new(Mutex::new(jobs));
     let started = (0..THREADS).filter(|_| {
         let jobs = jobs.clone();
@@ -85,14 +68,19 @@ fn work(jobs: &Mutex<Receiver<Job>>) {
 
 #[cfg(test)]
 mod tests {
+    use tokio::sync::oneshot;
+
     use super::*;
 
     #[tokio::test]
-    async fn it_is_done_by_threads_that_stand_back() {
+    async fn it_is_done_by_threads_that_stand_back_and_outlive_a_panic() {
         let background = Background::default();
-        let nice = background.run(|| Ok(rustix::process::getpriority_process(None).unwrap())).await;
-        assert_eq!(nice, Ok((rustix::process::getpriority_process(None).unwrap() + NICE).min(19)));
-        let failed: Result<()> = background.run(|| Err(Failure::internal("no"))).await;
-        assert_eq!(failed, Err(Failure::internal("no")));
+        let own = rustix::process::getpriority_process(None).unwrap();
+        for _ in 0..=THREADS {
+            background.start(|| panic!("a job of the test"));
+        }
+        let (reply, answer) = oneshot::channel();
+        background.start(move || _ = reply.send(rustix::process::getpriority_process(None).unwrap()));
+        assert_eq!(answer.await, Ok((own + NICE).min(19)));
     }
 }

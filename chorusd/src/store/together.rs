@@ -7,11 +7,11 @@ use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use std::thread;
 
 use rustix::fs::{fstatfs, syncfs};
-use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::background::stand_back;
 use super::session_files::{Filled, Written, synced};
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 
 /// Fewer files are synced one by one: syncing a file system also writes what others left there.
 const MANY: usize = 16;
@@ -22,7 +22,8 @@ const GROUP: usize = 256;
 /// Files that may wait; one more is placed by itself.
 const QUEUE: usize = 1024;
 
-type Waiting = (Filled, oneshot::Sender<Result<Written>>);
+/// A file, and who hears that it is in its place.
+type Waiting = (Filled, Box<dyn FnOnce(Result<Written>) + Send>);
 
 /// Those that are on the disk go on to the databases so many at a time: a burst of them would stand before everybody
 /// else's appends.
@@ -47,24 +48,18 @@ impl Together {
         self.rows.acquire().await.ok()
     }
 
-    /// Brings a file to the disk and puts it in its place, with whatever other files wait; on return it is durable.
-    ///
-    /// # Errors
-    /// Whatever the disk says; nothing is left behind then.
-    pub async fn place(&self, filled: Filled) -> Result<Written> {
-        let (reply, placed) = oneshot::channel();
+    /// Brings a file to the disk and puts it in its place, with whatever other files wait. `placed` hears of it when it is
+    /// durable, or why it is not: nothing is left behind then. Blocks where too many wait.
+    pub fn place(&self, filled: Filled, placed: impl FnOnce(Result<Written>) + Send + 'static) {
+        let waiting: Waiting = (filled, Box::new(placed));
         let queued = match self.queue.get_or_init(start) {
-            Some(queue) => queue.try_send((filled, reply)).map_err(|refused| match refused {
-                TrySendError::Full((filled, _)) | TrySendError::Disconnected((filled, _)) => filled,
+            Some(queue) => queue.try_send(waiting).map_err(|refused| match refused {
+                TrySendError::Full(waiting) | TrySendError::Disconnected(waiting) => waiting,
             }),
-            None => Err(filled),
+            None => Err(waiting),
         };
-        match queued {
-            Ok(()) => placed.await.unwrap_or_else(|_| Err(Failure::stopping())),
-            Err(filled) => {
-                let placed = tokio::task::spawn_blocking(move || filled.place()).await;
-                placed.map_err(|e| Failure::internal(e.to_string()))?
-            }
+        if let Err((filled, placed)) = queued {
+            placed(filled.place());
         }
     }
 }
@@ -83,7 +78,7 @@ fn run(files: &Receiver<Waiting>) {
             place_all(group);
         } else {
             for (filled, reply) in group {
-                let _ = reply.send(filled.place());
+                reply(filled.place());
             }
         }
     }
@@ -92,7 +87,7 @@ fn run(files: &Receiver<Waiting>) {
 /// All are synced, then all renamed, then all the names synced.
 fn place_all(group: Vec<Waiting>) {
     let Ok(any) = group[0].0.file().try_clone() else {
-        return group.into_iter().for_each(|(filled, reply)| _ = reply.send(filled.place()));
+        return group.into_iter().for_each(|(filled, reply)| reply(filled.place()));
     };
     let sync = || synced(syncfs(&any).map_err(Into::into));
     let mut result = sync();
@@ -112,7 +107,7 @@ fn place_all(group: Vec<Waiting>) {
             (Err(e), Ok(written)) => Err(written.failed(e)),
             (_, one) => one,
         };
-        let _ = reply.send(one);
+        reply(one);
     }
 }
 

@@ -31,6 +31,7 @@ impl Story {
     fn new() -> Self {
         let (discord, model, home) = (Discord::start(), ModelServer::start(), home());
         discord.identify_every(Duration::ZERO);
+        model.summarise(Answer::text(["The minutes\n\nMara and the scribe kept the minutes."]));
         let server = discord.guild("home");
         let lobby = server.channel("lobby");
         let mara = server.member("mara", &[], MANAGE_CHANNELS | MANAGE_MESSAGES);
@@ -56,9 +57,10 @@ impl Story {
         assert!(said.contains(reply), "{said}");
     }
 
-    /// What the model was sent last.
+    /// What the model was sent last for an answer.
     fn sent(&self) -> String {
-        self.model.requests().pop().expect("a request").text
+        let mut turns = self.model.requests().into_iter().rev().filter(|request| !request.body["tools"].is_null());
+        turns.next().expect("a request").text
     }
 
     fn restart(mut self, meanwhile: impl FnOnce(&mut Self)) -> Self {
@@ -156,10 +158,10 @@ fn it_is_used_from_both_sides(mut story: Story, room: &Room) -> Story {
 
 /// What is said while the daemon is away is answered when it is back.
 fn it_was_away(story: Story, room: &Room) -> Story {
-    story.model.anthropic().say(["Here again."]);
     let mut missed = 0;
     let mut story = story.restart(|story| {
         room.post("Chorus stops now.");
+        story.model.anthropic().say(["Here again."]);
         missed = room.say(&story.mara, "Are you there?");
         story.asked.push(missed);
     });

@@ -106,6 +106,11 @@ impl ModelServer {
         self.shared.change(|state| state.former = Some(Former(Arc::new(answer))));
     }
 
+    /// What answers requests that offer no tools from now on, which is how summaries are asked for: they take none of the others.
+    pub fn summarise(&self, answer: Answer) {
+        self.shared.change(|state| state.summary = Some(answer));
+    }
+
     /// Conversations that the real servers refuse are refused from now on, with the status 400.
     pub fn be_strict(&self) {
         self.shared.change(|state| state.strict = true);

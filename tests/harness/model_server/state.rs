@@ -57,6 +57,8 @@ pub struct State {
     anthropic_always: Option<Answer>,
     openai_always: Option<Answer>,
     pub former: Option<Former>,
+    /// What answers requests that offer no tools: those for summaries.
+    pub summary: Option<Answer>,
     /// Whether what the real servers refuse is refused.
     pub strict: bool,
     pub anthropic_list: (u16, String),
@@ -96,6 +98,7 @@ impl Default for State {
             anthropic_always: None,
             openai_always: None,
             former: None,
+            summary: None,
             strict: false,
             anthropic_list: (200, anthropic.to_string()),
             openai_list: (200, openai.to_string()),
@@ -129,6 +132,8 @@ impl State {
     pub fn next(&mut self, wire: Wire, body: &Value) -> Answer {
         let next = if body["tool_choice"]["type"] == "tool" || !body["response_format"].is_null() {
             self.former.as_ref().map(|former| (former.0)(body))
+        } else if let Some(summary) = self.summary.clone().filter(|_| body["tools"].is_null()) {
+            Some(summary)
         } else {
             self.script(wire).pop_front().or_else(|| self.always(wire).clone())
         };

@@ -56,6 +56,9 @@ impl voice::Ear for Ear {
         let turn = heard.turn;
         drop(heard);
         if let Some(turn) = turn.filter(|_| turn != before) {
+            if let Some(before) = before {
+                self.running.ended(before);
+            }
             self.running.begins(turn, &self.asked);
         }
         self.news.notify_one();

@@ -117,7 +117,7 @@ async fn act(what: Pressed, id: &str, by: &Asker) -> Result<Done> {
         }
         Pressed::Restore { session } => {
             by.note(&*by.agent(None)?, "context.restore", Right::Change).await?;
-            rooms::restore(&by.bridge, by.channel, &session.to_string(), true).await.map(Done::Told)
+            rooms::restore(&by.bridge, by.channel, &session.to_string()).await.map(Done::Told)
         }
         Pressed::Approval => {
             let by_whom = Answerer { who: who.clone(), approver: by.person.rights.approver };

@@ -12,8 +12,8 @@ use crate::discord::bridge::Bridge;
 use crate::failure::{Failure, Result};
 use crate::ops::discord::identifies;
 
-/// Discord takes one in this time.
-const APART: Duration = Duration::from_secs(5);
+/// Discord takes one in five seconds, as it hears them.
+const APART: Duration = Duration::from_millis(5_500);
 
 /// No leave: why.
 #[derive(Debug)]

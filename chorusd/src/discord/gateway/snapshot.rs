@@ -12,7 +12,7 @@ use crate::ops::discord::session::Session;
 /// For more servers a new session is cheaper.
 const MOST: usize = 20;
 
-/// READY and a GUILD_CREATE for each server, as they would be told now.
+/// READY and a GUILD_CREATE for each server that can be looked at, as they would be told now.
 ///
 /// # Errors
 /// What Discord says, or that an answer is not as it should be.
@@ -34,22 +34,32 @@ pub async fn snapshot(rest: &Rest, session: &Session) -> Result<Vec<Box<Dispatch
         }),
     )?];
     for guild in &guilds {
-        let guild_id = GuildId::new(number(&guild["id"])?);
-        let mut whole: Value = rest.get(Route::Guild { guild_id }).await?;
-        let channels: Value = rest.get(Route::GuildChannels { guild_id }).await?;
-        let own: Value = rest.get(Route::GuildMember { guild_id, user_id: me }).await?;
-        whole["joined_at"] = own["joined_at"].clone();
-        (whole["channels"], whole["members"]) = (channels, json!([own]));
-        (whole["large"], whole["unavailable"]) = (false.into(), false.into());
-        if !whole["member_count"].is_u64() {
-            whole["member_count"] = whole["approximate_member_count"].as_u64().unwrap_or(1).into();
+        let id = GuildId::new(number(&guild["id"])?);
+        match server(rest, id, me).await {
+            Ok(server) => told.push(event("GUILD_CREATE", &server)?),
+            // It stays one that is unavailable, as READY says: the others are not to wait for it.
+            Err(error) if error.may_pass() => tracing::warn!(guild = %id, %error, "a server cannot be looked at now"),
+            Err(error) => return Err(error),
         }
-        for none in ["threads", "presences", "voice_states", "stage_instances", "guild_scheduled_events"] {
-            whole[none] = json!([]);
-        }
-        told.push(event("GUILD_CREATE", &whole)?);
     }
     Ok(told)
+}
+
+/// What a GUILD_CREATE would say.
+async fn server(rest: &Rest, guild_id: GuildId, user_id: UserId) -> Result<Value, RestError> {
+    let mut whole: Value = rest.get(Route::Guild { guild_id }).await?;
+    let channels: Value = rest.get(Route::GuildChannels { guild_id }).await?;
+    let own: Value = rest.get(Route::GuildMember { guild_id, user_id }).await?;
+    whole["joined_at"] = own["joined_at"].clone();
+    (whole["channels"], whole["members"]) = (channels, json!([own]));
+    (whole["large"], whole["unavailable"]) = (false.into(), false.into());
+    if !whole["member_count"].is_u64() {
+        whole["member_count"] = whole["approximate_member_count"].as_u64().unwrap_or(1).into();
+    }
+    for none in ["threads", "presences", "voice_states", "stage_instances", "guild_scheduled_events"] {
+        whole[none] = json!([]);
+    }
+    Ok(whole)
 }
 
 fn number(id: &Value) -> Result<u64, RestError> {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use chorus_proto::methods::events::SubscribeParams;
 use chorus_proto::{Event, EventType};
 use futures_util::StreamExt as _;
+use jiff::SignedDuration;
 use serenity::model::id::ChannelId;
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -29,6 +30,9 @@ const SILENT: u64 = 1000;
 /// Before the next try, where the database takes nothing.
 const AGAIN: Duration = Duration::from_secs(1);
 
+/// What happened longer ago, while there was no connection to Discord, is no news.
+const STALE: SignedDuration = SignedDuration::from_hours(24);
+
 /// How long a stop may be told of.
 const FAREWELL: Duration = Duration::from_secs(3);
 
@@ -38,10 +42,15 @@ const AT_ONCE: usize = 8;
 /// Tells until the daemon stops, then says that it does.
 pub async fn run(bridge: &Arc<Bridge>) {
     let telling = async {
-        if let Err(failure) = approvals::close_left_open(bridge).await {
-            tracing::warn!(%failure, "questions of the run before look as if they were open");
-        }
         let (mut last, mut begun) = (None, false);
+        loop {
+            if let Err(failure) = approvals::close_left_open(bridge).await {
+                tracing::warn!(%failure, "questions of the run before look as if they were open");
+                tokio::time::sleep(AGAIN).await;
+                continue;
+            }
+            break;
+        }
         loop {
             let told = match last {
                 None => news::told(&bridge.ops).await,
@@ -88,15 +97,22 @@ async fn begin(bridge: &Bridge, told: Option<u64>, begun: &mut bool) -> Result<(
 
 /// Tells events until they cannot be heard any more.
 async fn tell_all(bridge: &Bridge, mut subscription: Subscription, last: &mut Option<u64>) {
-    let mut noted = *last;
+    let (mut noted, mut heard_any) = (*last, false);
     while let Some(heard) = subscription.next(&bridge.ops).await {
         let event = match heard {
             Heard::Event(event) if event.kind == EventType::TurnDelta => continue,
-            Heard::Event(event) => event,
-            Heard::Lagged(missed) => {
+            Heard::Event(event) => {
+                heard_any = true;
+                event
+            }
+            // Those are gone from the journal, too.
+            Heard::Lagged(missed) if !heard_any => {
                 tracing::warn!(missed, "events were not told in channels");
+                *last = Some(last.unwrap_or(0) + missed);
                 continue;
             }
+            // The journal has what was missed while it waited.
+            Heard::Lagged(_) => return,
         };
         loop {
             match tell(bridge, &event, noted.unwrap_or(0)).await {
@@ -116,7 +132,9 @@ async fn tell_all(bridge: &Bridge, mut subscription: Subscription, last: &mut Op
 
 /// Tells one event; whether it was noted that it was.
 async fn tell(bridge: &Bridge, event: &Event, noted: u64) -> Result<bool> {
+    let age = bridge.ops.clock.now().duration_since(event.time);
     let posts = match event.kind {
+        EventType::Notice | EventType::ContextCompacted if age > STALE => Vec::new(),
         EventType::Notice => notice(bridge, event)?,
         EventType::ContextCompacted => compacted(bridge, event)?,
         EventType::ApprovalAsked => approvals::asked(bridge, event).await?.into_iter().collect(),

@@ -28,7 +28,7 @@ const NO_PERMISSION: u64 = 50_013;
 pub trait Lost: Debug + Send + Sync {
     /// A channel was deleted; what was to be posted in it is dropped.
     fn gone(&self, channel: ChannelId);
-    /// The application may not post in a channel; one post was dropped.
+    /// The application may not post in a channel; what is to be posted waits for a day.
     fn forbidden(&self, channel: ChannelId);
 }
 
@@ -79,22 +79,11 @@ impl Posts {
         }
     }
 
-    /// Keeps posts, all or none; they are sent without anybody waiting for it. One that is about the same as an earlier one changes that.
+    /// Keeps a post, which is sent without anybody waiting for it; what comes back tells which message it became, or nothing where it never
+    /// does. One that is about the same as an earlier one changes that.
     ///
     /// # Errors
     /// `busy`, `disk_full`, `storage_failed`: nothing is posted.
-    pub async fn put(&self, posts: Vec<Post>) -> Result<()> {
-        let channels: Vec<ChannelId> = posts.iter().map(|post| post.channel).collect();
-        let rows = posts.into_iter().map(Post::row).collect::<Result<_>>()?;
-        outbox::put(&self.0.ops, rows).await?;
-        channels.into_iter().for_each(|channel| self.wake(channel));
-        Ok(())
-    }
-
-    /// As [`Posts::put`] of one; what comes back tells which message it became, or nothing where it never does.
-    ///
-    /// # Errors
-    /// As of [`Posts::put`].
     pub async fn put_watched(&self, post: Post) -> Result<oneshot::Receiver<MessageId>> {
         let (tell, told) = oneshot::channel();
         let channel = post.channel;
@@ -113,7 +102,7 @@ impl Posts {
     /// in Discord stays so.
     ///
     /// # Errors
-    /// As of [`Posts::put`].
+    /// As of [`Posts::put_watched`].
     pub async fn change(&self, about: &str, body: Body) -> Result<bool> {
         let kept = Kept { body, reply_to: None, anew: false }.json()?;
         let channel = outbox::change(&self.0.ops, about.to_owned(), kept, post::nonce()).await?;
@@ -126,7 +115,7 @@ impl Posts {
     /// Nothing will change what is about `about` any more; what waits is still posted.
     ///
     /// # Errors
-    /// As of [`Posts::put`].
+    /// As of [`Posts::put_watched`].
     pub async fn forget(&self, about: &str) -> Result<()> {
         outbox::forget(&self.0.ops, about.to_owned()).await
     }
@@ -134,7 +123,7 @@ impl Posts {
     /// What there are posts about, of those that begin with `prefix`, the oldest first.
     ///
     /// # Errors
-    /// As of [`Posts::put`].
+    /// As of [`Posts::put_watched`].
     pub async fn about(&self, prefix: &str) -> Result<Vec<String>> {
         outbox::about(&self.0.ops, prefix.to_owned()).await
     }

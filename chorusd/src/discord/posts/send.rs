@@ -3,8 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 use serenity::all::{ChannelId, MessageId};
 
-use super::Posts;
 use super::post::{Body, Kept};
+use super::{NO_ACCESS, NO_PERMISSION, Posts};
 use crate::discord::rest::{Found, PAGE, RestError};
 use crate::ops::discord::outbox::Due;
 
@@ -45,8 +45,8 @@ pub enum Outcome {
     },
     /// It was looked for: no earlier try arrived.
     NotThere,
-    /// The token is none.
-    Closed(RestError),
+    /// The application may not post here now, or not at all.
+    Barred(RestError),
     /// Discord will never take it.
     Never(RestError),
     NoChannel(RestError),
@@ -79,9 +79,9 @@ pub async fn send(posts: &Posts, channel: ChannelId, due: &Due, kept: &Kept, uns
 
 fn judged(error: RestError) -> Outcome {
     match &error {
-        RestError::Unauthorized => Outcome::Closed(error),
+        RestError::Unauthorized | RestError::Refused { code: NO_ACCESS | NO_PERMISSION, .. } => Outcome::Barred(error),
         RestError::Gone { code: NO_CHANNEL, .. } => Outcome::NoChannel(error),
-        RestError::Limited { .. } => Outcome::Later { error, arrived: false },
+        RestError::Limited { .. } | RestError::Unconnected(_) => Outcome::Later { error, arrived: false },
         // A page that comes from what stands before Discord.
         RestError::Refused { status: 403, code: 0, .. } => Outcome::Later { error, arrived: false },
         // What it was answered is not known.
@@ -171,6 +171,11 @@ async fn find(
 fn looks_like(found: &Found, kept: &Kept) -> bool {
     let file =
         kept.body.file.as_ref().is_none_or(|file| found.attachments.iter().any(|sent| sent.filename == file.name));
+    // One that replies to another message is the same words to somebody else.
+    let reply = found.message_reference.as_ref().and_then(|reference| reference.message_id);
+    if kept.reply_to.is_some() && reply.is_some() && reply != kept.reply_to {
+        return false;
+    }
     let content = found.content.trim();
     (content == kept.body.content.trim() && file) || content == without_file(&kept.body).content.trim()
 }

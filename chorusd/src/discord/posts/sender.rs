@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serenity::all::ChannelId;
+use tokio::time::Instant;
 
 use super::Posts;
-use super::post::Kept;
+use super::post::{Body, Kept};
 use super::send::{Outcome, Unsure, send};
 use crate::discord::rest::RestError;
 use crate::failure::Result;
@@ -15,30 +16,36 @@ use crate::ops::discord::outbox::{self, Due};
 /// Before what came to nothing is tried again; twice as long each time.
 const FIRST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(300);
+/// How long a channel that Chorus may not post in is waited for.
+const PATIENCE: Duration = Duration::from_secs(24 * 3600);
+
+/// Stands where Discord takes no text, or not this one.
+const REFUSED: &str =
+    "-# Discord does not take what belongs here. `chorusctl context show` has it, or `chorusctl approvals`.";
 
 /// Sends what is to be posted in `channel` until nothing is left, or the daemon stops and it would have to wait.
 pub async fn run(posts: Posts, channel: ChannelId) {
     let mut pause = FIRST;
     // Since when the post that is next may be there without our knowing.
     let mut unsure = None;
+    // Since when Chorus may not post here.
+    let mut barred = None;
     loop {
-        let wait = match one(&posts, channel, &mut unsure).await {
+        let wait = match one(&posts, channel, (&mut unsure, &mut barred)).await {
             Ok(Step::Done) => {
-                (pause, unsure) = (FIRST, None);
+                (pause, unsure, barred) = (FIRST, None, None);
                 continue;
             }
             Ok(Step::Nothing) if posts.more(channel) => continue,
             Ok(Step::Nothing) => return,
-            Ok(Step::Over) => None,
-            Ok(Step::Wait(wait)) => Some(wait),
+            Ok(Step::Wait(wait)) => wait,
             Err(failure) => {
                 tracing::warn!(%channel, %failure, "the outbox cannot be used");
                 // What was sent may not be noted as such.
                 unsure = None;
-                Some(None)
+                None
             }
         };
-        let Some(wait) = wait else { break };
         let wait = wait.unwrap_or_else(|| {
             let wait = pause;
             pause = (pause * 2).min(LONGEST);
@@ -59,11 +66,13 @@ enum Step {
     Nothing,
     /// It is tried again then; `None`: as often as others.
     Wait(Option<Duration>),
-    /// Nothing can be posted before the daemon is started anew.
-    Over,
 }
 
-async fn one(posts: &Posts, channel: ChannelId, unsure: &mut Option<Unsure>) -> Result<Step> {
+async fn one(
+    posts: &Posts,
+    channel: ChannelId,
+    (unsure, barred): (&mut Option<Unsure>, &mut Option<Instant>),
+) -> Result<Step> {
     let inner = &posts.0;
     let now = inner.ops.clock.now();
     let Some(due) = outbox::take(&inner.ops, channel.get(), now).await? else { return Ok(Step::Nothing) };
@@ -92,14 +101,29 @@ async fn one(posts: &Posts, channel: ChannelId, unsure: &mut Option<Unsure>) -> 
             *unsure = Some(Unsure::No);
             Ok(Step::Wait(Some(Duration::ZERO)))
         }
-        Outcome::Closed(error) => {
-            tracing::warn!(%channel, %error, "nothing can be posted before the daemon is started anew");
-            Ok(Step::Over)
+        Outcome::Barred(error) => {
+            outbox::untake(&inner.ops, due.id).await?;
+            *unsure = Some(Unsure::No);
+            if barred.get_or_insert_with(Instant::now).elapsed() < PATIENCE {
+                tracing::warn!(%channel, %error, "a post has to wait until Chorus may post here");
+                posts.lose_if_lost(channel, &error);
+                return Ok(Step::Wait(None));
+            }
+            tracing::warn!(%channel, %error, "a post is given up");
+            dropped(posts, &due).await
         }
         Outcome::Never(error) => {
             tracing::warn!(%channel, %error, "a post is given up");
-            posts.lose_if_lost(channel, &error);
-            dropped(posts, &due).await
+            // Somebody waits for it: that it is not there is said in its place.
+            let instead = Kept { body: Body::text(REFUSED), ..kept };
+            match send(posts, channel, &due, &instead, Unsure::No).await {
+                Outcome::There(message) => {
+                    outbox::posted(&inner.ops, due.id, message.get()).await?;
+                    posts.tell(&due.nonce, Some(message));
+                    Ok(Step::Done)
+                }
+                _ => dropped(posts, &due).await,
+            }
         }
         Outcome::NoChannel(error) => {
             let waited = outbox::give_up_channel(&inner.ops, channel.get()).await?;

@@ -6,7 +6,9 @@ use super::{MOST, split};
 /// As many parts are a file instead.
 const FILE: usize = 5;
 /// What is shown of the text in a file.
-const BEGINNING: usize = 1500;
+const BEGINNING: usize = 1200;
+/// What is said below that at most: a message also holds a note about the file, and one that it cannot be there.
+const LINE: usize = 500;
 /// Bytes of a file; Discord takes some more.
 const MOST_BYTES: usize = 8 << 20;
 /// What is said where nothing was.
@@ -57,8 +59,7 @@ impl Shown {
                 Self::Parts(parts)
             }
             Self::File { beginning, file } => {
-                let room = MOST - beginning.chars().count() - 1;
-                let line: String = line.chars().take(room).collect();
+                let line: String = line.chars().take(LINE).collect();
                 Self::File { beginning: format!("{beginning}\n{line}"), file }
             }
         }

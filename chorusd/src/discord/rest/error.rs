@@ -33,6 +33,9 @@ pub enum RestError {
     Failing(u16),
     #[error("Discord cannot be reached: {0}")]
     Unreachable(String),
+    /// The same, and it has certainly not heard of it.
+    #[error("Discord cannot be reached: {0}")]
+    Unconnected(String),
     #[error("Discord's answer cannot be read: {0}")]
     Unreadable(String),
 }
@@ -90,7 +93,7 @@ impl RestError {
     /// Whether the same may work later.
     #[must_use]
     pub fn may_pass(&self) -> bool {
-        matches!(self, Self::Limited { .. } | Self::Failing(_) | Self::Unreachable(_))
+        matches!(self, Self::Limited { .. } | Self::Failing(_) | Self::Unreachable(_) | Self::Unconnected(_))
     }
 }
 

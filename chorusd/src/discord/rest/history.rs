@@ -5,7 +5,7 @@ use serenity::http::{LightMethod, Request, Route};
 use serenity::model::channel::Message;
 use serenity::model::id::{ChannelId, MessageId};
 
-use super::{Rest, RestError};
+use super::{Rest, RestError, told};
 
 /// Messages of one answer.
 const PAGE: usize = 100;
@@ -14,6 +14,8 @@ const PAGE: usize = 100;
 #[derive(Debug, Default)]
 pub struct Page {
     pub messages: Vec<Message>,
+    /// All that were listed, whether they can be read or not.
+    pub listed: Vec<MessageId>,
     /// The oldest that was listed, whether it can be read or not; `None`: there is none.
     pub oldest: Option<MessageId>,
     /// The newest of those.
@@ -37,7 +39,7 @@ impl Rest {
         let read = |message: Value| {
             let id = message.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
             serde_json::from_value(message)
-                .inspect_err(|error| tracing::warn!(%channel, message = %id, %error, "a message cannot be read"))
+                .inspect_err(|e| tracing::warn!(%channel, message = %id, error = told(e), "a message cannot be read"))
                 .ok()
         };
         Ok(Page {
@@ -45,6 +47,7 @@ impl Rest {
             oldest: ids.iter().min().copied(),
             newest: ids.iter().max().copied(),
             messages: listed.into_iter().filter_map(read).collect(),
+            listed: ids,
         })
     }
 }

@@ -20,7 +20,7 @@ const INVALID: usize = 1_000;
 const INVALID_WINDOW: Duration = Duration::from_secs(600);
 /// What is known of more buckets is looked through for what may be forgotten.
 const MANY: usize = 1_024;
-/// Until it is known how many a bucket takes, one goes at a time; that long at most.
+/// Until it is known how many a bucket takes, one goes at a time. It is looked at again after this.
 const LEARNING: Duration = Duration::from_secs(1);
 
 /// What is known of all of them.

@@ -26,6 +26,15 @@ pub struct Found {
     pub author: Author,
     #[serde(default)]
     pub attachments: Vec<File>,
+    /// What it replies to.
+    #[serde(default)]
+    pub message_reference: Option<Reference>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Reference {
+    #[serde(default)]
+    pub message_id: Option<MessageId>,
 }
 
 #[derive(Debug, Clone, Deserialize)]

@@ -9,9 +9,9 @@ pub mod interactions;
 mod limits;
 mod messages;
 mod path;
+mod refused;
 mod send;
 
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 pub use channels::Channel;
@@ -22,8 +22,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serenity::http::{LightMethod, Request, Route};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use self::limits::Limits;
+use self::refused::Refused;
 use super::address;
 use crate::config::Secret;
 use crate::config::discord::Discord;
@@ -43,8 +45,9 @@ pub struct Rest {
     token: Secret,
     base: String,
     limits: Limits,
-    /// Discord said that the token is none: it is not asked again.
-    refused: AtomicBool,
+    /// Discord said that the token is none: it is not asked again so soon.
+    refused: Refused,
+    stop: CancellationToken,
 }
 
 /// The same for whoever has time: it waits for limits however long that is. Requests of other buckets are not held up.
@@ -52,11 +55,11 @@ pub struct Rest {
 pub struct Waiting<'r>(&'r Rest);
 
 impl Rest {
-    /// A client with this token at the address of the configuration. Blocks: the machine's certificates are read.
+    /// A client with this token at the address of the configuration, which waits for nothing long after `stop`. Blocks: the machine's certificates are read.
     ///
     /// # Errors
     /// What the TLS library says.
-    pub fn new(config: &Discord, token: &Secret) -> Result<Self, RestError> {
+    pub fn new(config: &Discord, token: &Secret, stop: CancellationToken) -> Result<Self, RestError> {
         let mut client = Client::builder()
             .redirect(redirect::Policy::none())
             .connect_timeout(CONNECT)
@@ -70,7 +73,8 @@ impl Rest {
             token: Secret::new(format!("Bot {}", token.expose())),
             base: config.api_base.clone(),
             limits: Limits::default(),
-            refused: AtomicBool::new(false),
+            refused: Refused::default(),
+            stop,
         })
     }
 

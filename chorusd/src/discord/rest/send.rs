@@ -1,6 +1,5 @@
 //! One request on its way: when it goes, how often, and what becomes of the answer.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use reqwest::StatusCode;
@@ -19,6 +18,10 @@ const BODY: usize = 16 << 20;
 /// Of what may be done twice.
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(300);
+/// What is under way when the daemon stops has this long.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+/// For a request with files, which an uplink may be slow with.
+const WITH_FILES: Duration = Duration::from_secs(120);
 
 /// A try that came to nothing.
 struct Failed {
@@ -28,13 +31,26 @@ struct Failed {
 }
 
 impl Rest {
-    /// Sends it, again where that does no harm; waits for limits until `latest`, or as long as they are.
+    /// Sends it, again where that does no harm; waits for limits until `latest`, or as long as they are, and in any case not long after
+    /// the daemon has begun to stop.
     pub(super) async fn send(&self, request: Request<'_>, latest: Option<Instant>) -> Result<Vec<u8>, RestError> {
+        let over = async {
+            self.stop.cancelled().await;
+            sleep(LAST_WORDS).await;
+        };
+        tokio::select! {
+            biased;
+            answer = self.until_done(request, latest) => answer,
+            () = over => Err(RestError::Unreachable("the daemon stops".into())),
+        }
+    }
+
+    async fn until_done(&self, request: Request<'_>, latest: Option<Instant>) -> Result<Vec<u8>, RestError> {
         let path = Path::of(&request);
         let twice = matches!(request.method_ref(), LightMethod::Get | LightMethod::Put | LightMethod::Delete);
         let mut tries = 0;
         loop {
-            if !path.own_token && self.refused.load(Ordering::Relaxed) {
+            if !path.own_token && self.refused.holds(Instant::now()) {
                 return Err(RestError::Unauthorized);
             }
             let Failed { error, unsent } = match self.once(request.clone(), &path, latest).await {
@@ -46,14 +62,13 @@ impl Rest {
                 RestError::Limited { after, .. }
                     if latest.is_none_or(|latest| Instant::now().checked_add(after).is_some_and(|at| at <= latest)) =>
                 {
-                    if path.exempt {
-                        sleep(after.max(PAUSE)).await;
-                    }
+                    sleep(if path.exempt { after.max(PAUSE) } else { PAUSE.saturating_sub(after) }).await;
                 }
                 RestError::Failing(_) | RestError::Unreachable(_) if (twice || unsent) && tries + 1 < TRIES => {
                     tries += 1;
                     sleep(PAUSE.mul_f64(f64::from(tries) + chance())).await;
                 }
+                RestError::Unreachable(why) if unsent => return Err(RestError::Unconnected(why)),
                 error => return Err(error),
             }
         }
@@ -70,6 +85,10 @@ impl Rest {
         built.headers_mut().insert(USER_AGENT, HeaderValue::from_static(NAME));
         if let Some(token) = built.headers_mut().get_mut(AUTHORIZATION) {
             token.set_sensitive(true);
+        }
+        // What comes in parts has no bytes to look at.
+        if built.body().is_some_and(|body| body.as_bytes().is_none()) {
+            *built.timeout_mut() = Some(WITH_FILES);
         }
         let lost = |e: reqwest::Error| Failed { error: RestError::unreachable(&e), unsent: e.is_connect() };
         let mut answer = self.client.execute(built).await.map_err(lost)?;
@@ -96,6 +115,9 @@ impl Rest {
 
     fn judged(&self, status: StatusCode, headers: &HeaderMap, body: &[u8], path: &Path) -> Option<RestError> {
         if status.is_success() {
+            if !path.own_token {
+                self.refused.over();
+            }
             return None;
         }
         let error = RestError::refused(status, headers, body);
@@ -105,7 +127,7 @@ impl Rest {
                 Some(RestError::Gone { code: 0, message: "the interaction is over".into() })
             }
             RestError::Unauthorized => {
-                self.refused.store(true, Ordering::Relaxed);
+                self.refused.again(Instant::now());
                 Some(error)
             }
             error => Some(error),

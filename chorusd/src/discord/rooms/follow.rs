@@ -68,7 +68,9 @@ async fn look_after(bridge: &Arc<Bridge>, agents: Vec<Arc<Entry>>, doubt: bool) 
 /// Has the table say of an agent's channel what is so. `doubt`: one that no server is known to have may be gone.
 async fn note(bridge: &Arc<Bridge>, agent: &Arc<Entry>, rows: &[ChannelRow], doubt: bool) -> Result<()> {
     let (ops, id) = (&bridge.ops, agent.facts.id);
-    for row in rows.iter().filter(|row| row.agent == id && Some(row.channel) != agent.channel()) {
+    // What was noted may be old by now: a channel that is another agent's stays its.
+    let left = |channel| ops.directory.by_channel(channel).is_none_or(|owner| owner.facts.id == id);
+    for row in rows.iter().filter(|row| row.agent == id && Some(row.channel) != agent.channel() && left(row.channel)) {
         channels::remove(ops, row.channel).await?;
     }
     let Some(channel) = agent.channel().filter(|channel| {
@@ -98,9 +100,12 @@ async fn note(bridge: &Arc<Bridge>, agent: &Arc<Entry>, rows: &[ChannelRow], dou
         tracing::warn!(agent = %agent.facts.name, channel, "its channel is in no server that Chorus serves");
         return Ok(());
     };
+    if !ops.directory.by_channel(channel).is_some_and(|owner| owner.facts.id == id) {
+        return Ok(());
+    }
     let newest = found.last_message_id.map_or(channel, |message| message.get());
-    let seen = row.map_or(newest, |row| row.seen);
+    let (seen, skipped) = row.map_or((newest, newest), |row| (row.seen, row.skipped));
     let made = row.is_some_and(|row| row.made);
-    channels::put(ops, ChannelRow { channel, guild: guild.get(), agent: id, made, seen }).await?;
+    channels::put(ops, ChannelRow { channel, guild: guild.get(), agent: id, made, seen, skipped }).await?;
     room::settle_in(ops, channel, guild.get()).await
 }

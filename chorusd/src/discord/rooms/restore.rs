@@ -15,16 +15,12 @@ pub fn button(session: Uuid) -> String {
     format!("restore:{session}")
 }
 
-/// Restores a session of the agent whose channel the button is in. `session` is what stands behind `restore:`; `may`: whether they
-/// may change a conversation. Answers what came of it.
+/// Restores a session of the agent whose channel the button is in, for somebody who may. `session` is what stands behind
+/// `restore:`. Answers what came of it.
 ///
 /// # Errors
-/// `denied`, `not_found` where the channel is no agent's; else as `context restore`.
-pub async fn restore(bridge: &Bridge, channel: ChannelId, session: &str, may: bool) -> Result<String> {
-    if !may {
-        return Err(Failure::new(ErrorKind::Denied, "you may not restore a conversation here")
-            .hint("whoever has Manage Messages, or a role that approves, may"));
-    }
+/// `not_found` where the channel is no agent's; else as `context restore`.
+pub async fn restore(bridge: &Bridge, channel: ChannelId, session: &str) -> Result<String> {
     let agent = bridge.rooms.agent_of(channel).ok_or_else(|| {
         Failure::new(ErrorKind::NotFound, "this channel is no agent's any more")
             .hint("`/agent list` shows which channel is whose")

@@ -78,7 +78,7 @@ fn keys_are_shown_and_set_and_every_change_is_written_down() {
     let config = |more: &[(&str, &str)]| rig.slash("agent config", &[&[("name", "scribe")], more].concat());
     let all = config(&[]).answer_with("idle_timeout");
     assert!(all.ephemeral && all.content.contains("window_messages"), "{all:?}");
-    config(&[("key", "window_messages")]).answer_with("50");
+    config(&[("key", "window_messages")]).answer_with("(default)");
     config(&[("key", "window_messages"), ("value", "20")]).answer_with("`window_messages` is now `20`");
     config(&[("key", "window_messages"), ("reset", "true")]).answer_with("It was `20`");
     refused(&config(&[("key", "window_messages"), ("value", "many")]), "must be a whole number");

@@ -53,6 +53,7 @@ fn a_crash_loop_begins_no_more_sessions_than_the_budget_has_and_then_waits() {
         client.init(&format!("agent-{start}"));
         client.append(&format!("agent-{start}"), "the socket works");
         daemon.kill9();
+        discord.disconnected();
         discord.forget_sessions();
     }
     let begun = spent_before + discord.identifies() + discord.identifies_refused();

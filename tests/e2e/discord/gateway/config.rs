@@ -3,9 +3,12 @@
 use std::fs;
 
 use chorus_proto::methods::daemon::DiscordState;
+use chorus_proto::methods::send::{Send, SendParams};
 use chorus_proto::methods::settings::{Show, ShowParams};
 use chorus_tests::Daemon;
+use chorus_tests::chat::Chat as _;
 use chorus_tests::discord::{Discord, TOKEN};
+use chorus_tests::model_server::ModelServer;
 
 use super::{becomes, rig};
 use crate::home;
@@ -69,4 +72,19 @@ fn what_cannot_be_meant_is_refused() {
         let (status, said) = Daemon::try_start(&home, home.command(home.bins.chorusd)).expect_err("refused");
         assert!(status.code() == Some(2) && said.contains(told) && !said.contains("panicked"), "{key}: {said}");
     }
+}
+
+#[test]
+fn the_token_is_taken_out_of_what_models_say_wherever_it_comes_from() {
+    // Of no form by which it would be known.
+    const ODD: &str = "quite-an-odd-token-of-words";
+    let (discord, model, home) = (Discord::start(), ModelServer::start(), home());
+    fs::write(discord.token_file(), ODD).expect("a token");
+    let daemon = Daemon::start_with(&home, &(model.config_toml() + &discord.config_toml()));
+    let mut client = daemon.client();
+    client.init("a");
+    model.anthropic().say([format!("It is {ODD}, is it not?")]);
+    let params = SendParams { agent: Some("a".into()), text: "what is it?".into(), ..Default::default() };
+    let reply = client.call::<Send>(&params).expect("an answer").reply;
+    assert!(reply.starts_with("It is [redacted:") && !reply.contains(ODD), "{reply}");
 }

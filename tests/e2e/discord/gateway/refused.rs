@@ -25,7 +25,7 @@ fn a_token_that_is_none_is_tried_once() {
     discord.revoke_token(true);
     let daemon = Daemon::start(&home);
     stopped(&home, &daemon, "does not take the token", "Reset Token");
-    assert_eq!((discord.requests().len(), discord.identifies()), (1, 0));
+    assert_eq!((discord.requests_to("GET /gateway/bot").len(), discord.identifies()), (1, 0));
     daemon.terminate();
     // Another one is given.
     discord.revoke_token(false);

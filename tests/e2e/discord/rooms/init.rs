@@ -123,7 +123,7 @@ fn where_it_is_open_what_is_meant_there_is_no_channel_and_it_is_said() {
     assert!(made.warnings[0].contains("2 servers") && made.warnings[0].contains("channel_id"), "{:?}", made.warnings);
     // Not connected: the agent is made all the same.
     rig.discord.revoke_token(true);
-    rig.discord.disconnected();
+    rig.away();
     let made = rig.init("tides").expect("agent.init");
     assert!(made.warnings[0].contains("not connected"), "{:?}", made.warnings);
     let said = chorusctl(&rig.home, ["agent", "init", "plain"]);

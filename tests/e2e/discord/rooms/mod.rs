@@ -60,6 +60,15 @@ impl Rig {
         });
     }
 
+    /// Waits until the daemon knows that it is not connected.
+    pub fn away(&self) {
+        let mut client = self.client();
+        wait_until("the daemon to be away", DEADLINE, || {
+            let status = client.call::<Status>(&StatusParams::default()).expect("status");
+            (!status.discord.connected).then_some(())
+        });
+    }
+
     /// An orderly stop.
     pub fn stop(&mut self) {
         self.daemon.take().expect("a daemon").terminate();

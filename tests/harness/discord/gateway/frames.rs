@@ -61,7 +61,8 @@ fn beat(state: &mut State, id: u64, data: &Value) {
     connection.beat_at = Instant::now();
     connection.tell(11, Value::Null);
     let session = connection.session.as_ref().and_then(|session| state.sessions.get(session));
-    let said = session.map_or(0, |session| session.seq);
+    // One that could not be taken up is named until the refusal has arrived.
+    let Some(said) = session.map(|session| session.seq) else { return };
     if data.as_u64().is_some_and(|seq| seq > said) {
         state.violation(format!("gateway: a heartbeat names {data}, the last is {said}"));
     }
