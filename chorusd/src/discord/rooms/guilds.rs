@@ -122,6 +122,15 @@ impl Guilds {
         self.read().guilds.values().find(|guild| guild.channels.contains_key(&channel)).map(|guild| guild.id)
     }
 
+    /// Whether Chorus has these rights in a channel; `None`: nobody told.
+    #[must_use]
+    pub fn may(&self, channel: ChannelId, wanted: Permissions) -> Option<bool> {
+        let inner = self.read();
+        let guild = inner.guilds.values().find(|guild| guild.channels.contains_key(&channel))?;
+        let me = guild.members.get(&inner.me?)?;
+        Some(guild.user_permissions_in(guild.channels.get(&channel)?, me).contains(wanted))
+    }
+
     /// Whether an agent can have this channel.
     #[must_use]
     pub fn place(&self, channel: ChannelId) -> Place {
