@@ -58,7 +58,7 @@ fn what_may_pass_is_tried_until_it_is_there_and_is_there_once() {
         (Fault::RateLimit { after: short, global: false }, 2),
         (Fault::RateLimit { after: short, global: true }, 1),
     ] {
-        let said = format!("{fault:?}").replace(['{', '}'], "");
+        let said = format!("{fault:?}").replace(['{', '}'], "").trim().to_owned();
         rig.discord.fail(&posts(&rig.room), times, fault);
         rig.model.anthropic().say([&*said]);
         assert_eq!(rig.one(rig.ask("go on")).content, said);

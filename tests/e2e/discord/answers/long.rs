@@ -61,7 +61,8 @@ fn sixty_thousand_characters_are_a_file_with_their_beginning() {
     let live = rig.room.post("step 1");
     assert!(live.content.contains("…\n") && live.content.contains("00005999"), "{}", live.content);
     rig.model.open("go");
-    let answer = rig.one(asked);
+    // What was said makes the conversation too long for the model, and that is told, too.
+    let answer = rig.answer(asked).into_iter().find(|post| post.reply_to == Some(asked)).expect("an answer");
     assert!(answer.id == live.id && answer.files[0].bytes == text.as_bytes());
 }
 
