@@ -215,6 +215,7 @@ impl Daemon {
         );
         let registry = Registry::new(store.clone(), directory.clone(), home, summaries, world, tasks.clone(), heads);
         let in_force = InForce::load(&store, &config).await?;
+        let discord = ops::discord::Discord::new(config.discord.is_wanted());
         let ops = Arc::new(Ops {
             in_force,
             store,
@@ -238,7 +239,7 @@ impl Daemon {
             agents_in: ops::spools::Spools::default(),
             agents_out: ops::spools::Spools::default(),
             relay: Arc::default(),
-            discord: ops::discord::Discord::default(),
+            discord,
         });
         let outside: Arc<dyn Outside> = ops.clone();
         let _ = ops.registry.world.outside.set(Arc::downgrade(&outside));
@@ -447,6 +448,9 @@ async fn maintain(ops: Arc<Ops>) {
     }
     if let Err(failure) = store.journal.forget_keys(ops.clock.now()).await {
         tracing::warn!(%failure, "cannot forget old keys");
+    }
+    if let Err(failure) = store.catalog.forget_claims(ops.clock.now()).await {
+        tracing::warn!(%failure, "cannot forget old messages of channels");
     }
     match store.catalog.forget_due().await {
         Ok(false) => {}

@@ -46,6 +46,12 @@ impl Default for Discord {
 }
 
 impl Discord {
+    /// Whether a token is configured, be it of use or not.
+    #[must_use]
+    pub fn is_wanted(&self) -> bool {
+        !matches!(self.token, Key::None | Key::Env { value: None, .. })
+    }
+
     /// Takes note where the token is.
     ///
     /// # Errors

@@ -42,7 +42,13 @@ fn hear(bridge: &Arc<Bridge>, dispatch: Dispatch) {
             let guilds = event.ready.guilds.iter().map(|guild| guild.id);
             commands::ready(bridge, event.ready.application.id, guilds);
         }
-        Dispatch::GuildCreate(event) => commands::joined(bridge, event.guild.id),
+        Dispatch::GuildCreate(event) => {
+            inbound::there(bridge, event.guild.id);
+            commands::joined(bridge, event.guild.id);
+        }
+        Dispatch::ChannelUpdate(event) => inbound::rights(bridge, event.channel.id, event.channel.guild_id),
+        Dispatch::GuildRoleUpdate(event) => inbound::rights_in(bridge, event.role.guild_id),
+        Dispatch::GuildMemberUpdate(event) => inbound::rights_in(bridge, event.guild_id),
         Dispatch::GuildDelete(event) if !event.guild.unavailable => commands::forget(bridge, event.guild.id),
         Dispatch::InteractionCreate(event) => commands::hear(bridge, event.interaction),
         _ => {}

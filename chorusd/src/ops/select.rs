@@ -49,6 +49,18 @@ async fn find(ops: &Ops, name: Option<&str>) -> Result<Arc<Entry>> {
     super::agent::refresh(ops, entry).await
 }
 
+/// The agent with this id, whatever it is called now.
+///
+/// # Errors
+/// `agent_not_found`.
+pub async fn by_id(ops: &Ops, id: Uuid) -> Result<Arc<Entry>> {
+    let entry = ops.directory.by_id(id).ok_or_else(|| {
+        Failure::new(ErrorKind::AgentNotFound, "the agent that was asked is not there any more")
+            .hint("`/agent list` shows which there are")
+    })?;
+    super::agent::refresh(ops, entry).await
+}
+
 /// The failure for an agent that does not exist.
 pub fn unknown_agent(ops: &Ops, name: &str) -> Failure {
     let names = ops.directory.names();

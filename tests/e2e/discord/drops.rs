@@ -79,9 +79,9 @@ impl World {
             8 => self.discord.reset(),
             9 => self.discord.go_silent(),
             10 => self.daemon.take().expect("a daemon").kill9(),
-            11 => drop(self.daemon.take().expect("a daemon").terminate()),
+            11 => _ = self.daemon.take().expect("a daemon").terminate(),
             _ => {
-                drop(self.daemon.take().expect("a daemon").terminate());
+                self.daemon.take().expect("a daemon").terminate();
                 self.discord.disconnected();
                 self.discord.forget_sessions();
             }

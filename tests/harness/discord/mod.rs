@@ -116,7 +116,6 @@ impl Discord {
     }
 
     /// A server that the application was invited to.
-    #[must_use]
     pub fn guild(&self, name: &str) -> Server {
         Server::new(&self.shared, name)
     }

@@ -91,7 +91,6 @@ impl Person {
     }
 
     /// Presses a button that was there when the finger began to move.
-    #[must_use]
     pub fn press_stale(&self, room: &Room, message: impl Into<u64>, custom_id: &str) -> Interaction {
         let data = json!({"custom_id": custom_id, "component_type": 2});
         self.interact(room, 3, Some(message.into()), data)

@@ -98,6 +98,21 @@ impl Room {
         self.shared.change(|state| state.edit(id, |message| message.content = text.to_owned()));
     }
 
+    /// The application is told of a message once more.
+    pub fn again(&self, id: u64) {
+        self.shared.change(|state| {
+            let message = state.messages.get(&id).cloned();
+            state.dispatch_message("MESSAGE_CREATE", &message.expect("the message"));
+        });
+    }
+
+    /// A message has something below it that no client knows yet. Nobody is told.
+    pub fn spoil(&self, id: u64) {
+        self.shared.change(|state| {
+            state.messages.get_mut(&id).expect("the message").embeds = serde_json::json!([{"type": 99}]);
+        });
+    }
+
     /// A message is deleted.
     pub fn delete(&self, id: u64) {
         let there = self.shared.change(|state| state.delete(id));

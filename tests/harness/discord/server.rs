@@ -41,7 +41,6 @@ impl Server {
 
     /// Somebody with these roles, which are made where they are not there, and these permissions beside those of everybody, by a role of
     /// their own.
-    #[must_use]
     pub fn member(&self, name: &str, roles: &[&str], permissions: u64) -> Person {
         let roles = roles.iter().map(|name| self.role(name)).collect();
         let user = self.shared.change(|state| {
@@ -56,7 +55,6 @@ impl Server {
     }
 
     /// Another application.
-    #[must_use]
     pub fn bot(&self, name: &str) -> Person {
         let person = self.member(name, &[], 0);
         self.shared.change(|state| {
@@ -71,7 +69,6 @@ impl Server {
     ///
     /// # Panics
     /// Where the server has gone.
-    #[must_use]
     pub fn role(&self, name: &str) -> u64 {
         self.shared.change(|state| {
             let id = state.flakes.next();
@@ -88,14 +85,12 @@ impl Server {
     }
 
     /// A text channel that somebody made.
-    #[must_use]
     pub fn channel(&self, name: &str) -> Room {
         let id = self.shared.change(|state| state.add_channel(self.id, TEXT, name, None, None));
         Room { shared: self.shared.clone(), id }
     }
 
     /// A category that somebody made.
-    #[must_use]
     pub fn category(&self, name: &str) -> u64 {
         self.shared.change(|state| state.add_channel(self.id, CATEGORY, name, None, None))
     }

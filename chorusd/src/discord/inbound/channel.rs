@@ -8,25 +8,22 @@ use serenity::model::channel::Message;
 use serenity::model::event::MessageUpdateEvent;
 use serenity::model::id::{ChannelId, GuildId, MessageId};
 use tokio::sync::{Notify, mpsc};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::backfill::{self, Missing};
 use super::desk::{Place, Wish};
 use super::heard::{self, Heard};
-use super::{Claim, lines};
+use super::{Claim, FIRST, LONGEST, lines};
 use crate::agent::directory::Entry;
 use crate::discord::bridge::Bridge;
 use crate::failure::Result;
-use crate::ops::discord::channels;
 use crate::ops::discord::claims::{self, Claimed, NewClaim};
+use crate::ops::discord::{channels, outbox};
 
 /// Things that may wait to be looked at; where there are more, the channel is read anew.
 const QUEUE: usize = 256;
 /// Messages for nobody that are passed before that is noted.
 const PASSED: u32 = 64;
-/// Before something that came to nothing is tried again.
-const FIRST: Duration = Duration::from_millis(500);
-const LONGEST: Duration = Duration::from_secs(60);
 
 /// One thing that happened in a channel.
 #[derive(Debug)]
@@ -36,6 +33,8 @@ pub enum Note {
     Deleted(Vec<MessageId>),
     /// There is a new connection: what happened before it may not have been told.
     Connected,
+    /// Chorus may have other rights now.
+    Rights,
 }
 
 /// The way to the task of a channel.
@@ -57,7 +56,8 @@ impl Line {
     pub fn open(bridge: &Arc<Bridge>, id: ChannelId) -> Self {
         let (tx, rx) = mpsc::channel(QUEUE);
         let lost = Arc::<Lost>::default();
-        let intake = Intake { bridge: bridge.clone(), id, lost: lost.clone(), behind: true, passed: 0, newest: 0 };
+        let intake =
+            Intake { bridge: bridge.clone(), id, lost: lost.clone(), behind: true, closed: None, passed: 0, newest: 0 };
         bridge.tasks.spawn(intake.run(rx));
         Self { tx, lost }
     }
@@ -75,11 +75,19 @@ struct Intake {
     bridge: Arc<Bridge>,
     id: ChannelId,
     lost: Arc<Lost>,
-    /// The channel is to be read first.
+    /// The channel is to be read first. As long as it is not, how far it was read stays as it is.
     behind: bool,
+    /// Discord does not let it be read: what comes is heard meanwhile.
+    closed: Option<Closed>,
     /// Messages for nobody since it was noted how far the channel was read, and the newest.
     passed: u32,
     newest: u64,
+}
+
+/// When it is worth a try again without a sign of other rights.
+struct Closed {
+    until: Instant,
+    pause: Duration,
 }
 
 impl Intake {
@@ -108,6 +116,7 @@ impl Intake {
             () = stop.cancelled() => {}
         }
         if self.passed > 0
+            && !self.behind
             && let Err(failure) = channels::seen(&self.bridge.ops, self.id.get(), self.newest).await
         {
             tracing::debug!(channel = %self.id, %failure, "how far it was read is not noted");
@@ -116,9 +125,14 @@ impl Intake {
 
     async fn take(&mut self, note: Note) {
         let Some(agent) = self.bridge.rooms.agent_of(self.id) else { return };
-        self.behind |= matches!(note, Note::Connected);
-        if self.behind {
-            self.catch_up().await;
+        match &note {
+            Note::Connected => (self.behind, self.closed) = (true, None),
+            Note::Rights => self.closed = None,
+            _ => {}
+        }
+        if self.behind && self.closed.as_ref().is_none_or(|closed| closed.until <= Instant::now()) {
+            let told = if let Note::Message(message) = &note { Some(&**message) } else { None };
+            self.catch_up(told).await;
         }
         match note {
             Note::Message(message) => self.heard(&agent, *message).await,
@@ -128,19 +142,24 @@ impl Intake {
                     change(&self.bridge, message, Wish::Gone).await;
                 }
             }
-            Note::Connected => {}
+            Note::Connected | Note::Rights => {}
         }
     }
 
-    /// Reads the channel until it is known what was written there.
-    async fn catch_up(&mut self) {
+    /// Reads the channel until it is known what was written there, or that Discord does not let it be read. `told`: a message that the
+    /// gateway has told of, with more of its author than can be read.
+    async fn catch_up(&mut self, told: Option<&Message>) {
         let mut pause = FIRST;
         loop {
-            let missing = match backfill::read(&self.bridge, self.id).await {
+            let mut missing = match backfill::read(&self.bridge, self.id).await {
                 Ok(missing) => missing,
-                Err(backfill::Failed::Lasting(error)) => {
-                    tracing::warn!(channel = %self.id, %error, "a channel cannot be read; what comes from now on is heard");
-                    Missing::default()
+                Err(backfill::Failed::Closed(why)) => {
+                    let pause = self.closed.as_ref().map_or(FIRST, |closed| (closed.pause * 2).min(LONGEST));
+                    if self.closed.is_none() {
+                        tracing::warn!(channel = %self.id, why, "a channel cannot be read; only what comes from now on is heard");
+                    }
+                    self.closed = Some(Closed { until: Instant::now() + pause, pause });
+                    return;
                 }
                 Err(backfill::Failed::Passing { why, after }) => {
                     tracing::warn!(channel = %self.id, why, "a channel cannot be read now");
@@ -149,8 +168,13 @@ impl Intake {
                     continue;
                 }
             };
+            if let Some(told) = told
+                && let Some(read) = missing.messages.iter_mut().find(|read| read.id == told.id)
+            {
+                *read = told.clone();
+            }
+            (self.behind, self.closed) = (false, None);
             self.make_up(missing).await;
-            self.behind = false;
             return;
         }
     }
@@ -198,6 +222,9 @@ impl Intake {
 
     /// A message that is for nobody.
     async fn pass(&mut self, message: MessageId) {
+        if self.behind {
+            return;
+        }
         (self.passed, self.newest) = (self.passed + 1, self.newest.max(message.get()));
         if self.passed >= PASSED {
             self.surely(|| channels::seen(&self.bridge.ops, self.id.get(), self.newest)).await;
@@ -209,12 +236,12 @@ impl Intake {
     async fn unread(&mut self, message: MessageId) {
         if self.bridge.inbound.tell_unread(self.id) {
             tracing::warn!(channel = %self.id, "Discord keeps what people write from Chorus: turn the Message Content intent on");
-            let line = lines::unread(self.id);
-            self.surely(|| claims::skip(&self.bridge.ops, self.id.get(), message.get(), line.clone())).await;
-            self.bridge.posts.wake(self.id);
-        } else {
-            self.pass(message).await;
+            if let Some(line) = lines::unread(self.id) {
+                self.surely(|| outbox::put(&self.bridge.ops, vec![line.clone()])).await;
+                self.bridge.posts.wake(self.id);
+            }
         }
+        self.pass(message).await;
     }
 
     async fn claim(&mut self, claim: Claim) {
@@ -225,6 +252,7 @@ impl Intake {
             agent: claim.agent,
             asked,
             at: self.bridge.ops.clock.now(),
+            whole: !self.behind,
         };
         let Some(full) = lines::full(self.id, claim.message) else { return };
         let claimed = self.surely(|| claims::claim(&self.bridge.ops, new.clone(), full.clone())).await;

@@ -135,7 +135,7 @@ mod tests {
     }
 
     fn asked(text: &str) -> Asked {
-        Asked { text: text.into(), files: Vec::new(), by: Requester::Nobody }
+        Asked { text: text.into(), below: Vec::new(), files: Vec::new(), by: Requester::Nobody }
     }
 
     #[test]

@@ -107,7 +107,7 @@ pub async fn bring(bridge: &Bridge, agent: &Facts, asked: &Asked) -> (String, Ve
         });
     }
     let taken = stream::iter(coming).buffered(AT_ONCE).collect().await;
-    joined(&asked.text, taken, longest(&bridge.ops).saturating_sub(AROUND))
+    joined(&asked.whole(), taken, longest(&bridge.ops).saturating_sub(AROUND))
 }
 
 /// What a file is to be, before it is fetched.

@@ -15,6 +15,9 @@ use crate::who::Requester;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
     pub text: String,
+    /// What stands below the text, and stays when that is changed: what was forwarded, stickers, a poll.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub below: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<File>,
     pub by: Requester,
@@ -29,6 +32,30 @@ pub struct File {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     pub url: String,
+}
+
+impl Asked {
+    /// The text with what stands below it.
+    #[must_use]
+    pub fn whole(&self) -> String {
+        let text = Some(self.text.as_str()).filter(|text| !text.trim().is_empty());
+        text.into_iter().chain(self.below.iter().map(String::as_str)).collect::<Vec<_>>().join("\n\n")
+    }
+
+    /// Whether another look at the message found it unchanged.
+    #[must_use]
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        let files = self.files.len() == other.files.len() && self.files.iter().zip(&other.files).all(|(a, b)| a.is(b));
+        self.text == other.text && self.below == other.below && files
+    }
+}
+
+impl File {
+    /// Whether it is the same file. Each time it is told of its address is signed anew.
+    fn is(&self, other: &Self) -> bool {
+        let place = |file: &Self| file.url.split('?').next().unwrap_or_default().to_owned();
+        self.name == other.name && self.size == other.size && place(self) == place(other)
+    }
 }
 
 /// What a message is to an agent.
@@ -47,6 +74,14 @@ fn is_said(message: &Message) -> bool {
     said && !message.author.bot && !message.author.system && message.webhook_id.is_none()
 }
 
+/// Whether there is something to see in a message without a word, a game that others may join, say.
+fn is_shown(message: &Message) -> bool {
+    !message.embeds.is_empty()
+        || !message.components.is_empty()
+        || message.activity.is_some()
+        || message.application.is_some()
+}
+
 /// What a message comes to. `guild`: where its channel is.
 #[must_use]
 pub fn heard(bridge: &Bridge, guild: GuildId, message: &Message) -> Heard {
@@ -54,25 +89,25 @@ pub fn heard(bridge: &Bridge, guild: GuildId, message: &Message) -> Heard {
         return Heard::Nothing;
     }
     let names = names(bridge, guild, &message.mentions, &message.mention_roles, &message.mention_channels);
-    let mut parts: Vec<String> = Vec::new();
-    parts.extend(Some(readable(&message.content, &names)).filter(|text| !text.trim().is_empty()));
+    let text = readable(&message.content, &names);
+    let mut below: Vec<String> = Vec::new();
     let mut files: Vec<File> = message.attachments.iter().map(file).collect();
     for forwarded in &message.message_snapshots {
         let quoted = readable(&forwarded.content, &names).lines().map(|line| format!("> {line}\n")).collect::<String>();
-        parts.push(format!("[forwarded]\n{}", quoted.trim_end()));
+        below.push(format!("[forwarded]\n{}", quoted.trim_end()));
         files.extend(forwarded.attachments.iter().map(file));
     }
-    parts.extend(message.sticker_items.iter().map(|sticker| format!("[sticker: {}]", one_line(&sticker.name))));
+    below.extend(message.sticker_items.iter().map(|sticker| format!("[sticker: {}]", one_line(&sticker.name))));
     let question = message.poll.as_ref().and_then(|poll| poll.question.text.as_deref());
-    parts.extend(question.map(|question| format!("[poll: {}]", one_line(question))));
-    if parts.is_empty() && files.is_empty() {
-        return Heard::Unread;
+    below.extend(question.map(|question| format!("[poll: {}]", one_line(question))));
+    if text.trim().is_empty() && below.is_empty() && files.is_empty() {
+        return if is_shown(message) { Heard::Nothing } else { Heard::Unread };
     }
     let member = message.member.as_deref();
     let nick = member.and_then(|member| member.nick.as_deref());
     let roles = member.map(|member| member.roles.as_slice()).unwrap_or_default();
     let by = person::requester(bridge, guild, &message.author, nick, roles);
-    Heard::Asked(Asked { text: parts.join("\n\n"), files, by })
+    Heard::Asked(Asked { text, below, files, by })
 }
 
 /// What a message that was `before` asks after a change; `None`: the same.
@@ -93,8 +128,8 @@ pub fn changed(bridge: &Bridge, guild: GuildId, before: &Asked, event: &MessageU
     if let Some(attachments) = &event.attachments {
         after.files = attachments.iter().map(file).collect();
     }
-    let something = !after.text.trim().is_empty() || !after.files.is_empty();
-    (something && after != *before).then_some(after)
+    let something = !after.whole().is_empty() || !after.files.is_empty();
+    (something && !after.says_the_same(before)).then_some(after)
 }
 
 fn names(bridge: &Bridge, guild: GuildId, people: &[User], roles: &[RoleId], channels: &[ChannelMention]) -> Names {

@@ -6,13 +6,14 @@ use crate::discord::posts::{Body, Post};
 use crate::ops::discord::NewPost;
 use crate::ops::discord::claims::MOST_WAITING;
 
-/// Too many wait.
+/// Too many wait. Said once, until there is room.
 pub fn full(channel: ChannelId, message: MessageId) -> Option<NewPost> {
     let content = format!(
-        "{MOST_WAITING} messages wait for this agent already, so this one was not taken. Send it again when some are answered."
+        "{MOST_WAITING} messages wait for this agent already: this one was not taken, and others are not until some are answered. \
+         Send it again then."
     );
-    let body = Body::text(content);
-    row(Post { channel, about: None, body, reply_to: Some(message) })
+    let (about, body) = (Some(format!("full:{channel}")), Body::text(content));
+    row(Post { channel, about, body, reply_to: Some(message) })
 }
 
 /// What came while nobody listened was too much.
@@ -30,11 +31,17 @@ pub fn skipped(channel: ChannelId, messages: usize, more: bool) -> Vec<NewPost> 
 }
 
 /// Discord does not say what people write. Said once in a channel.
-pub fn unread(channel: ChannelId) -> Vec<NewPost> {
+pub fn unread(channel: ChannelId) -> Option<NewPost> {
     let content = "Chorus cannot read what you write here. Whoever runs it has to turn on the Message Content intent: Discord's \
                    developer portal, the application, Bot, Message Content Intent; then restart the daemon.";
     let about = Some(format!("unread:{channel}"));
-    row(Post { channel, about, body: Body::text(content), reply_to: None }).into_iter().collect()
+    row(Post { channel, about, body: Body::text(content), reply_to: None })
+}
+
+/// What was taken up cannot be read any more.
+pub fn unreadable(channel: ChannelId, message: Option<MessageId>) -> Option<NewPost> {
+    let content = "This message was kept, but cannot be read any more, so it is not answered. Send it again.";
+    row(Post { channel, about: None, body: Body::text(content), reply_to: message })
 }
 
 /// A line that cannot be kept is not said.

@@ -14,12 +14,14 @@ mod turn;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 pub use heard::Asked;
 use serenity::model::channel::Message;
 use serenity::model::event::MessageUpdateEvent;
 use serenity::model::id::{ChannelId, GuildId, MessageId};
 use tokio::sync::Semaphore;
+use tokio::time::sleep;
 use uuid::Uuid;
 
 use self::channel::{Line, Note};
@@ -28,9 +30,13 @@ use self::fetch::Fetch;
 use super::bridge::Bridge;
 use crate::config::discord::Discord as Config;
 use crate::ops::discord::claims::{self, OpenClaim};
+use crate::ops::discord::settle;
 
 /// Channels that are read at once.
 const READING: usize = 4;
+/// Before what came to nothing is tried again; twice as long each time.
+const FIRST: Duration = Duration::from_millis(500);
+const LONGEST: Duration = Duration::from_secs(60);
 
 /// A message that was taken up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,26 +89,28 @@ impl Inbound {
     }
 }
 
-/// Takes up what the daemon before did not come to answer.
+/// Takes up what the daemon before did not come to answer. What comes later stands behind it: it is read first, however long that takes.
 pub async fn begin(bridge: &Arc<Bridge>) {
-    let open = match claims::open(&bridge.ops).await {
-        Ok(open) => open,
-        Err(failure) => {
-            tracing::error!(%failure, "messages that wait cannot be read");
-            return;
+    let mut pause = FIRST;
+    let open = loop {
+        match claims::open(&bridge.ops).await {
+            Ok(open) => break open,
+            Err(failure) => tracing::error!(%failure, "messages that wait cannot be read now"),
+        }
+        tokio::select! {
+            () = sleep(pause) => pause = (pause * 2).min(LONGEST),
+            () = bridge.stop.cancelled() => return,
         }
     };
     for row in open {
-        let message = row.message;
-        match claim(row) {
+        match claim(&row) {
             Some(claim) => bridge.inbound.desks.put(bridge, claim),
-            None => tracing::error!(message, "a message that waits cannot be read"),
+            None => give_up(bridge, &row).await,
         }
     }
 }
 
-fn claim(row: OpenClaim) -> Option<Claim> {
-    let id = |id: u64| (id != 0).then(|| MessageId::new(id));
+fn claim(row: &OpenClaim) -> Option<Claim> {
     Some(Claim {
         message: id(row.message)?,
         channel: ChannelId::new(row.channel.max(1)),
@@ -110,6 +118,21 @@ fn claim(row: OpenClaim) -> Option<Claim> {
         asked: serde_json::from_str(&row.asked).ok()?,
         again: true,
     })
+}
+
+fn id(message: u64) -> Option<MessageId> {
+    (message != 0).then(|| MessageId::new(message))
+}
+
+/// What was taken up cannot be read: whoever wrote it is told.
+async fn give_up(bridge: &Bridge, row: &OpenClaim) {
+    tracing::error!(message = row.message, "a message that waits cannot be read; it is not answered");
+    let channel = ChannelId::new(row.channel.max(1));
+    let line = lines::unreadable(channel, id(row.message));
+    if let Err(failure) = settle(&bridge.ops, row.message, line.into_iter().collect()).await {
+        tracing::warn!(message = row.message, %failure, "it is looked at again at the next start");
+    }
+    bridge.posts.wake(channel);
 }
 
 /// Somebody wrote something.
@@ -131,9 +154,29 @@ pub fn deleted(bridge: &Arc<Bridge>, channel: ChannelId, guild: Option<GuildId>,
 
 /// There is a new connection: every channel is read before anything that is told from now on is taken up.
 pub fn connected(bridge: &Arc<Bridge>) {
+    every(bridge, |_| true, || Note::Connected);
+}
+
+/// A server is there, maybe again after it was not: so are its channels.
+pub fn there(bridge: &Arc<Bridge>, guild: GuildId) {
+    every(bridge, |of| of == Some(guild), || Note::Connected);
+}
+
+/// Chorus may have other rights in a channel.
+pub fn rights(bridge: &Arc<Bridge>, channel: ChannelId, guild: GuildId) {
+    pass(bridge, channel, Some(guild), || Note::Rights);
+}
+
+/// Chorus may have other rights in the channels of a server.
+pub fn rights_in(bridge: &Arc<Bridge>, guild: GuildId) {
+    every(bridge, |of| of == Some(guild), || Note::Rights);
+}
+
+/// Tells the channels of agents in these servers.
+fn every(bridge: &Arc<Bridge>, of: impl Fn(Option<GuildId>) -> bool, note: impl Fn() -> Note) {
     for agent in bridge.ops.directory.all() {
-        if let Some((channel, guild)) = bridge.rooms.channel_of(agent.facts.id) {
-            pass(bridge, channel, guild, || Note::Connected);
+        if let Some((channel, guild)) = bridge.rooms.channel_of(agent.facts.id).filter(|(_, guild)| of(*guild)) {
+            pass(bridge, channel, guild, &note);
         }
     }
 }

@@ -12,18 +12,14 @@ use uuid::Uuid;
 use super::desk::Wish;
 use super::ear::{Listening, Stage};
 use super::heard::Asked;
-use super::{Claim, files};
+use super::{Claim, FIRST, LONGEST, files};
 use crate::discord::answer::{self, Answer};
 use crate::discord::bridge::Bridge;
 use crate::failure::{Failure, Result};
 use crate::ops::discord::claims;
-use crate::ops::send::{Origin, send_for, take_back};
+use crate::ops::select;
+use crate::ops::send::{Origin, send_to, take_back};
 use crate::who::Requester;
-
-/// Before an agent that is busy is asked again; twice as long each time, this often.
-const PAUSE: Duration = Duration::from_millis(500);
-const TRIES: u32 = 6;
-const LONGEST: Duration = Duration::from_secs(60);
 
 /// An agent may hear of a stop earlier than this door.
 const STOPS_TOO: Duration = Duration::from_secs(5);
@@ -39,7 +35,7 @@ enum Outcome {
 
 /// Has a message answered. What cannot be kept is done anew until it is: the key brings the same answer.
 pub async fn carry_out(bridge: &Arc<Bridge>, claim: &Claim, changes: watch::Receiver<Option<Wish>>) {
-    let mut pause = PAUSE;
+    let mut pause = FIRST;
     while let Err(failure) = carried_out(bridge, claim, changes.clone()).await {
         tracing::warn!(message = %claim.message, %failure, "what became of a message cannot be kept now");
         tokio::select! {
@@ -81,7 +77,7 @@ async fn ask(
     mut changes: watch::Receiver<Option<Wish>>,
 ) -> Outcome {
     let mut asked = claim.asked.clone();
-    let mut busy = 0;
+    let mut pause = FIRST;
     loop {
         let wish = changes.borrow_and_update().clone();
         match wish {
@@ -101,12 +97,15 @@ async fn ask(
                     Err(_) => Outcome::Ended(Err(failure)),
                 };
             }
-            Some(Err(failure)) if failure.kind == ErrorKind::Busy && busy < TRIES => {
+            // However long that lasts: it is no answer.
+            Some(Err(failure)) if failure.kind == ErrorKind::Busy => {
+                tracing::info!(message = %claim.message, %failure, "a message waits for its agent");
                 tokio::select! {
-                    () = sleep(PAUSE * 2_u32.pow(busy)) => {}
+                    () = sleep(pause) => {}
+                    Ok(()) = changes.changed() => {}
                     () = bridge.stop.cancelled() => return Outcome::Later,
                 }
-                busy += 1;
+                pause = (pause * 2).min(LONGEST);
             }
             Some(ended) => return Outcome::Ended(ended),
         }
@@ -122,9 +121,9 @@ async fn once(
     changes: &mut watch::Receiver<Option<Wish>>,
 ) -> Option<Result<SendResult>> {
     let ops = &bridge.ops;
-    let Some(entry) = ops.directory.by_id(claim.agent) else {
-        let failure = Failure::new(ErrorKind::AgentNotFound, "the agent that was asked is not there any more");
-        return Some(Err(failure.hint("`/agent list` shows which there are")));
+    let entry = match select::by_id(ops, claim.agent).await {
+        Ok(entry) => entry,
+        Err(failure) => return Some(Err(failure)),
     };
     let (text, attachments) = tokio::select! {
         brought = files::bring(bridge, &entry.facts, asked) => brought,
@@ -133,10 +132,10 @@ async fn once(
     if changes.has_changed().unwrap_or(false) {
         return None;
     }
-    let agent = Some(entry.facts.name.clone());
-    let params = SendParams { agent, text, key: Some(claim.key()), attachments, stream: false };
+    let params = SendParams { agent: None, text, key: Some(claim.key()), attachments, stream: false };
     let ear = Arc::new(Listening::new(answer.ear()));
-    let sent = send_for(ops, params, origin(claim, &asked.by), Some(ear.clone()));
+    // Files may have taken a while: it may have another name by now, and that name another agent.
+    let sent = send_to(ops, claim.agent, params, origin(claim, &asked.by), Some(ear.clone()));
     let (mut sent, mut noted) = (std::pin::pin!(sent), std::pin::pin!(note(bridge, claim, ear.stages())));
     let mut stages = ear.stages();
     let (mut is_noted, mut may_change) = (false, true);

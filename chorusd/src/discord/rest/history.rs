@@ -14,6 +14,8 @@ const PAGE: usize = 100;
 #[derive(Debug, Default)]
 pub struct Page {
     pub messages: Vec<Message>,
+    /// All that were listed, whether they can be read or not.
+    pub listed: Vec<MessageId>,
     /// The oldest that was listed, whether it can be read or not; `None`: there is none.
     pub oldest: Option<MessageId>,
     /// The newest of those.
@@ -45,6 +47,7 @@ impl Rest {
             oldest: ids.iter().min().copied(),
             newest: ids.iter().max().copied(),
             messages: listed.into_iter().filter_map(read).collect(),
+            listed: ids,
         })
     }
 }

@@ -104,8 +104,8 @@ async fn note(bridge: &Arc<Bridge>, agent: &Arc<Entry>, rows: &[ChannelRow], dou
         return Ok(());
     }
     let newest = found.last_message_id.map_or(channel, |message| message.get());
-    let seen = row.map_or(newest, |row| row.seen);
+    let (seen, skipped) = row.map_or((newest, newest), |row| (row.seen, row.skipped));
     let made = row.is_some_and(|row| row.made);
-    channels::put(ops, ChannelRow { channel, guild: guild.get(), agent: id, made, seen }).await?;
+    channels::put(ops, ChannelRow { channel, guild: guild.get(), agent: id, made, seen, skipped }).await?;
     room::settle_in(ops, channel, guild.get()).await
 }

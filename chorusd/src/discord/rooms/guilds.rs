@@ -60,12 +60,10 @@ impl Guilds {
                 inner.guilds.insert(id, slim(event.guild.clone(), me));
                 return Some(id);
             }
-            Event::GuildDelete(event) => {
-                // One that cannot be reached for a while stays as it was.
-                if !event.guild.unavailable {
-                    inner.awaited.retain(|awaited| *awaited != event.guild.id);
-                    inner.guilds.remove(&event.guild.id);
-                }
+            // One that cannot be reached for a while stays as it was.
+            Event::GuildDelete(event) if !event.guild.unavailable => {
+                inner.awaited.retain(|awaited| *awaited != event.guild.id);
+                inner.guilds.remove(&event.guild.id);
             }
             Event::GuildUpdate(event) => {
                 if let Some(guild) = inner.guilds.get_mut(&event.guild.id) {
@@ -121,6 +119,15 @@ impl Guilds {
     #[must_use]
     pub fn of(&self, channel: ChannelId) -> Option<GuildId> {
         self.read().guilds.values().find(|guild| guild.channels.contains_key(&channel)).map(|guild| guild.id)
+    }
+
+    /// Whether Chorus has these rights in a channel; `None`: nobody told.
+    #[must_use]
+    pub fn may(&self, channel: ChannelId, wanted: Permissions) -> Option<bool> {
+        let inner = self.read();
+        let guild = inner.guilds.values().find(|guild| guild.channels.contains_key(&channel))?;
+        let me = guild.members.get(&inner.me?)?;
+        Some(guild.user_permissions_in(guild.channels.get(&channel)?, me).contains(wanted))
     }
 
     /// Whether an agent can have this channel.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 pub use door::Door;
 pub use restore::{button as restore_button, restore};
+use serenity::model::Permissions;
 use serenity::model::event::Event;
 use serenity::model::id::{ChannelId, GuildId};
 use uuid::Uuid;
@@ -55,6 +56,12 @@ impl Rooms {
         let noted = entry.guild_id.as_ref().and_then(|id| id.parse().ok()).filter(|id: &u64| *id != 0);
         let guild = noted.map(GuildId::new).or_else(|| self.guilds.of(channel));
         guild.is_none_or(|guild| self.serves(guild)).then_some((channel, guild))
+    }
+
+    /// Whether Chorus may read what was written in a channel, as far as that is known.
+    #[must_use]
+    pub fn may_read(&self, channel: ChannelId) -> bool {
+        self.guilds.may(channel, Permissions::VIEW_CHANNEL | Permissions::READ_MESSAGE_HISTORY).unwrap_or(true)
     }
 
     /// Whether a server is served.

@@ -97,8 +97,8 @@ impl Room {
     /// `busy`, `disk_full`, `storage_failed`; nothing was added then.
     pub async fn enrol(&self, ops: &Ops, dir: &str, config: &AgentConfig, row: AgentRow) -> Result<()> {
         let (Some(made), Some(face)) = (self.made, face(ops)) else { return ops.store.catalog.put_agent(row).await };
-        let channel =
-            ChannelRow { channel: made.channel, guild: made.guild, agent: row.id, made: true, seen: made.channel };
+        let Made { channel, guild } = made;
+        let channel = ChannelRow { channel, guild, agent: row.id, made: true, seen: channel, skipped: channel };
         let welcome = face.welcome(&entry(&ops.home, dir, config, row.stamp.clone()), made.channel)?;
         ops.store.catalog.put_agent_in(row, channel, welcome).await
     }
@@ -248,7 +248,8 @@ pub(super) async fn bind(ops: &Ops, agent: &Arc<Entry>, bound: Bound) -> Result<
     let pairs = vec![(KEYS[0], id(bound.channel)), (KEYS[1], guild)];
     let (new, config, old) = set_keys(ops, agent, pairs).await?;
     if let (Some(channel), Some(found), false) = (bound.channel, bound.found, same) {
-        let row = ChannelRow { channel, guild: found.guild, agent: agent.facts.id, made: false, seen: found.newest };
+        let Found { guild, newest } = found;
+        let row = ChannelRow { channel, guild, agent: agent.facts.id, made: false, seen: newest, skipped: newest };
         if let Err(failure) = channels::put(ops, row).await {
             tracing::warn!(agent = %agent.facts.name, %failure, "how far its channel was read is not noted yet");
         }

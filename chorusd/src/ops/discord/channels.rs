@@ -7,7 +7,7 @@ use crate::ops::Ops;
 pub use crate::store::catalog::discord::ChannelRow;
 
 /// Notes the channel of an agent. `seen`: the newest message that is there already, which nobody answers. One that is there is
-/// overwritten; how far it was read never goes back.
+/// overwritten; how far it was read, and what is skipped, never goes back.
 ///
 /// # Errors
 /// A database that cannot be written.

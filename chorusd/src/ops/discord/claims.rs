@@ -8,8 +8,8 @@ pub use crate::store::catalog::discord::{Claimed, NewClaim, OpenClaim};
 /// As many may wait for one agent.
 pub const MOST_WAITING: u32 = 100;
 
-/// Takes a message up, and notes that its channel was read so far. Where too many of its agent wait already it is dropped, and `full`
-/// is posted.
+/// Takes a message up, and notes that its channel was read so far where it was. Where too many of its agent wait already it is dropped,
+/// and `full` is posted, once until there is room again: `full` is about that.
 ///
 /// # Errors
 /// A database that cannot be written.
@@ -17,12 +17,20 @@ pub async fn claim(ops: &Ops, new: NewClaim, full: NewPost) -> Result<Claimed> {
     ops.store.catalog.claim(new, MOST_WAITING, full).await
 }
 
-/// Notes that a channel was read up to this message, and posts what there is to say of it.
+/// Passes over the messages of a channel up to this one, for good, and posts what there is to say of that.
 ///
 /// # Errors
 /// A database that cannot be written.
 pub async fn skip(ops: &Ops, channel: u64, upto: u64, posts: Vec<NewPost>) -> Result<()> {
     ops.store.catalog.skip_messages(channel, upto, posts).await
+}
+
+/// Messages of a channel that were taken up, of those after `after`.
+///
+/// # Errors
+/// A database that cannot be read.
+pub async fn after(ops: &Ops, channel: u64, after: u64) -> Result<Vec<u64>> {
+    ops.store.catalog.claimed_after(channel, after).await
 }
 
 /// Messages that are not answered yet, the oldest first.

@@ -16,7 +16,7 @@ use crate::failure::Result;
 /// How the connection stands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum State {
-    /// There is no token, or the daemon has not got so far.
+    /// There is no token, or the daemon stops.
     #[default]
     Off,
     Connecting,
@@ -88,6 +88,12 @@ pub struct Discord {
 }
 
 impl Discord {
+    /// `wanted`: there is a token to connect with.
+    #[must_use]
+    pub fn new(wanted: bool) -> Self {
+        Self { state: Mutex::new(if wanted { State::Connecting } else { State::Off }), ..Self::default() }
+    }
+
     #[must_use]
     pub fn state(&self) -> State {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()

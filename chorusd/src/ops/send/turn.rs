@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::agent::Facts;
 use crate::agent::context::Room;
+use crate::agent::directory::Entry;
 use crate::agent::event::{Reply, Verb};
 use crate::agent::turn::Send;
 use crate::agent::voice::{Ear, Voice};
@@ -48,11 +49,36 @@ pub async fn send(ops: &Ops, params: SendParams, ear: Option<Arc<dyn Ear>>) -> R
 /// `invalid_params`, `agent_not_found`, `busy`, `model_unavailable`, `invalid_config`, `limit_reached`, `interrupted`, `disk_full`,
 /// `storage_failed`.
 pub async fn send_for(ops: &Ops, params: SendParams, origin: Origin, ear: Option<Arc<dyn Ear>>) -> Result<SendResult> {
+    let name = params.agent.clone();
+    sent(ops, select::agent(ops, name.as_deref()), params, origin, ear).await
+}
+
+/// One turn of the agent with this id, whatever its name is now; that in `params` counts for nothing.
+///
+/// # Errors
+/// As [`send_for`].
+pub async fn send_to(
+    ops: &Ops,
+    agent: Uuid,
+    params: SendParams,
+    origin: Origin,
+    ear: Option<Arc<dyn Ear>>,
+) -> Result<SendResult> {
+    sent(ops, select::by_id(ops, agent), params, origin, ear).await
+}
+
+async fn sent(
+    ops: &Ops,
+    agent: impl Future<Output = Result<Arc<Entry>>>,
+    params: SendParams,
+    origin: Origin,
+    ear: Option<Arc<dyn Ear>>,
+) -> Result<SendResult> {
     if params.text.trim().is_empty() && params.attachments.is_empty() {
         return Err(Failure::invalid("there is nothing to send").hint("give `text`"));
     }
     check_key(params.key.as_deref())?;
-    let agent = select::agent(ops, params.agent.as_deref()).await?;
+    let agent = agent.await?;
     let known = match &params.key {
         Some(key) => ops.store.journal.knows_turn(agent.facts.id, key.clone()).await?,
         None => false,

@@ -188,7 +188,9 @@ pub const MIGRATIONS: Migrations = &[
         -- Chorus made it, and may delete it
         made       INTEGER NOT NULL,
         -- the newest message up to which all were dealt with
-        seen       INTEGER NOT NULL
+        seen       INTEGER NOT NULL,
+        -- messages up to this one are not taken up, whenever they are told of
+        skipped    INTEGER NOT NULL
     );
     CREATE INDEX discord_channels_of_agent ON discord_channels (agent_id);
     -- messages of channels that were taken up, each once

@@ -45,7 +45,7 @@ use crate::message::{ContextNo, Stored, Totals};
 const TRIM: usize = 2_000;
 
 /// Keys of appends are remembered so long.
-const KEY_DAYS: i64 = 30;
+pub const KEY_DAYS: i64 = 30;
 
 /// Messages for a live context.
 #[derive(Debug)]

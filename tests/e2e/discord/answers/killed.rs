@@ -108,10 +108,7 @@ fn a_message_that_grew_is_the_answer_after_a_crash() {
     let live = rig.room.wait_for("a live message", |all| all.iter().find(|post| post.reply_to == Some(asked)).cloned());
     rig.discord.fail("PATCH /channels/*/messages/*", 1000, Fault::Status(503));
     rig.model.open("on");
-    wait_until("the turn to end", DEADLINE, || {
-        use chorus_tests::chat::Chat as _;
-        rig.client().texts("scribe").last().is_some_and(|text| text == "So far so good.").then_some(())
-    });
+    rig.conversation_ends("So far so good.");
     rig.kill();
     rig.discord.heal();
     rig.start();

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use chorus_proto::Client;
 use chorus_tests::chat::Chat as _;
-use chorus_tests::discord::permissions::{APPLICATION, MENTION_EVERYONE};
 use chorus_tests::discord::{Discord, Person, Room, Server, Shown};
 use chorus_tests::model_server::ModelServer;
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
@@ -29,7 +28,6 @@ impl Rig {
         let (discord, model, home) = (Discord::start(), ModelServer::start(), home());
         discord.identify_every(Duration::ZERO);
         let server = discord.guild("home");
-        server.application_may(APPLICATION | MENTION_EVERYONE);
         let lobby = server.channel("lobby");
         let (mara, otto) = (server.member("mara", &[], 0), server.member("otto", &[], 0));
         let daemon = Daemon::start_with(&home, &format!("{}{}", model.config_toml(), discord.config_toml()));
@@ -37,6 +35,7 @@ impl Rig {
         mara.slash(&lobby, "ping", &[]).answer_with("is there");
         daemon.client().init("scribe");
         let room = server.room("scribe");
+        room.post("is here");
         Self { discord, server, room, mara, otto, model, home, daemon: Some(daemon) }
     }
 
@@ -51,7 +50,9 @@ impl Rig {
     /// One more agent with a room.
     pub fn agent(&self, name: &str) -> Room {
         self.client().init(name);
-        self.server.room(name)
+        let room = self.server.room(name);
+        room.post("is here");
+        room
     }
 
     pub fn kill(&mut self) {
@@ -66,9 +67,16 @@ impl Rig {
         self.room.say(&self.mara, text)
     }
 
-    /// What was posted since a message.
+    /// What was posted since a message, notices of a start apart.
     pub fn since(&self, message: u64) -> Vec<Shown> {
-        self.room.posts().into_iter().filter(|post| post.id > message).collect()
+        let notice = |post: &Shown| post.content.starts_with("Chorus was started anew");
+        self.room.posts().into_iter().filter(|post| post.id > message && !notice(post)).collect()
+    }
+
+    /// Waits until this is the last that was said in the agent's conversation.
+    pub fn conversation_ends(&self, text: &str) {
+        let mut client = self.client();
+        wait_until(text, DEADLINE, || client.texts("scribe").last().is_some_and(|last| last == text).then_some(()));
     }
 
     /// Waits until a message is answered for good: what was posted since.

@@ -14,12 +14,15 @@ fn resumed(discord: &Discord, count: usize) {
     discord.connected();
 }
 
+/// What leaves a connection, by its name.
+type End = (&'static str, fn(&Discord));
+
 #[test]
 fn a_session_is_taken_up_after_whatever_leaves_it() {
     let (discord, home) = rig(SOON);
     let daemon = Daemon::start(&home);
     discord.connected();
-    let ends: [(&str, fn(&Discord)); 8] = [
+    let ends: [End; 8] = [
         ("op 7", |discord| discord.reconnect()),
         ("op 9, resumable", |discord| discord.invalidate(true)),
         ("a reset", |discord| discord.reset()),
@@ -46,7 +49,7 @@ fn a_session_that_is_over_is_followed_by_a_new_one() {
     let (discord, home) = rig(SOON);
     let daemon = Daemon::start(&home);
     discord.connected();
-    let ends: [(&str, fn(&Discord)); 3] = [
+    let ends: [End; 3] = [
         ("op 9", |discord| discord.invalidate(false)),
         ("4007", |discord| discord.close(4007)),
         ("4009", |discord| discord.close(4009)),

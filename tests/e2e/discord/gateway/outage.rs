@@ -3,6 +3,7 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
+use chorus_proto::methods::agent::{Init, InitParams};
 use chorus_proto::methods::daemon::DiscordState;
 use chorus_tests::Daemon;
 use chorus_tests::chat::Chat as _;
@@ -50,9 +51,12 @@ fn a_stop_does_not_wait_for_whom_it_cannot_reach() {
         let (home, token) = (home(), discord.token_file());
         home.configure(&format!("[discord]\ntoken_file = \"{}\"\n{config}", token.display()));
         let daemon = Daemon::start(&home);
-        becomes(&daemon, DiscordState::Connecting);
         let mut client = daemon.client();
-        client.init("a");
+        // From its first moment on: an agent that is made then is made with a warning.
+        assert_eq!(info(&mut client).state, Some(DiscordState::Connecting));
+        let params = InitParams { name: "a".into(), ..InitParams::default() };
+        let warnings = client.call::<Init>(&params).expect("agent.init").warnings;
+        assert!(warnings.iter().any(|warning| warning.contains("no channel was made in Discord")), "{warnings:?}");
         client.append("a", "kept");
         let begun = Instant::now();
         assert!(daemon.terminate().success());

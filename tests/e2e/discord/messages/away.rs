@@ -1,9 +1,13 @@
 //! What is written while nobody listens.
 
 use chorus_tests::Daemon;
+use chorus_tests::discord::Fault;
+use chorus_tests::discord::permissions::READ_MESSAGE_HISTORY;
 use chorus_tests::model_server::Answer;
 
 use super::Rig;
+
+const HISTORY: &str = "GET /channels/*/messages";
 
 #[test]
 fn what_was_written_while_the_daemon_was_down_is_answered_once_and_in_order() {
@@ -74,17 +78,20 @@ fn the_newest_hundred_are_taken_up_and_the_others_named() {
     assert!(line.content.contains("older messages were written here"), "{}", line.content);
     let texts = rig.texts(200);
     assert_eq!((texts.len(), texts[0].as_str(), texts[198].as_str()), (200, "message 130", "message 229"));
-    assert!(rig.room.posts().iter().filter(|post| post.content.contains("away")).count() == 1);
+    rig.settle();
+    // What was skipped was told of again by the gateway's session, and is skipped all the same.
+    let told = |text: &str| rig.room.posts().iter().filter(|post| post.content.contains(text)).count();
+    assert_eq!((told("away"), told("messages wait"), rig.texts(202).len()), (1, 0, 202));
 }
 
 #[test]
 fn an_existing_channel_is_heard_from_when_it_is_bound() {
     let rig = Rig::new();
     let other = rig.server.channel("old");
-    for _ in 0..3 {
-        other.say(&rig.mara, "long ago");
-    }
+    let old: Vec<u64> = (0..3).map(|_| other.say(&rig.mara, "long ago")).collect();
     rig.config("channel_id", &other.id.to_string());
+    // The gateway tells later of what was there before.
+    other.again(old[2]);
     rig.say("Here I am.");
     let id = other.say(&rig.mara, "Are you here?");
     other.wait_for("an answer", |messages| messages.iter().find(|post| post.own && post.reply_to == Some(id)).cloned());
@@ -118,4 +125,75 @@ fn changes_of_what_waits_are_seen_after_a_restart() {
     rig.answer_to(last);
     let texts = rig.texts(5);
     assert_eq!(texts[texts.len() - 4..], ["next", "two", "the last", "three"]);
+}
+
+#[test]
+fn what_a_channel_does_not_show_is_neither_deleted_nor_lost() {
+    let rig = Rig::new();
+    rig.answer(Answer::text(["one"]).gate("go"));
+    rig.room.say(&rig.mara, "running");
+    rig.models.reached("go");
+    let (odd, last) = (rig.room.say(&rig.mara, "odd"), rig.room.say(&rig.mara, "last"));
+    rig.claimed(last);
+    rig.room.spoil(odd);
+    // Without the right to read what was, Discord shows a channel as empty.
+    rig.discord.refuse_connections();
+    rig.discord.disconnected();
+    rig.discord.forget_sessions();
+    rig.room.deny(READ_MESSAGE_HISTORY);
+    let missed = rig.room.say(&rig.mara, "missed");
+    let before = rig.discord.requests_to(HISTORY).len();
+    rig.discord.accept_connections();
+    rig.discord.connected();
+    let _ = rig.discord.wait_for_requests(HISTORY, before + 1);
+    let live = rig.room.say(&rig.mara, "live");
+    rig.claimed(live);
+    rig.room.allow();
+    rig.claimed(missed);
+    for answer in ["two", "three", "four", "five"] {
+        rig.say(answer);
+    }
+    rig.models.open("go");
+    rig.answer_to(missed);
+    let due = ["running", "one", "odd", "two", "last", "three", "live", "four", "missed", "five"];
+    assert_eq!(rig.texts(10), due);
+}
+
+#[test]
+fn a_channel_that_may_not_be_read_is_read_once_it_may() {
+    let rig = Rig::new();
+    rig.models.anthropic().always(Answer::text(["Yes."]));
+    let miss = |text: &str, times: usize, fault: Fault| {
+        rig.discord.refuse_connections();
+        rig.discord.disconnected();
+        rig.discord.forget_sessions();
+        rig.discord.fail(HISTORY, times, fault);
+        let missed = rig.room.say(&rig.mara, text);
+        let before = rig.discord.requests_to(HISTORY).len();
+        rig.discord.accept_connections();
+        rig.discord.connected();
+        let _ = rig.discord.wait_for_requests(HISTORY, before + 1);
+        missed
+    };
+    let missed = miss("missed", 1000, Fault::Refuse(403, 50_001, "Missing Access"));
+    let live = rig.room.say(&rig.mara, "live");
+    rig.answer_to(live);
+    rig.discord.heal();
+    rig.server.back();
+    rig.answer_to(missed);
+    // What stands before Discord refuses for a moment only.
+    let missed = miss("missed, too", 1, Fault::Html403);
+    rig.answer_to(missed);
+    assert_eq!(rig.texts(6), ["live", "Yes.", "missed", "Yes.", "missed, too", "Yes."]);
+}
+
+#[test]
+fn what_was_written_while_chorus_was_not_in_the_server_is_answered_when_it_is_again() {
+    let rig = Rig::new();
+    rig.server.throw_out();
+    let missed = rig.room.say(&rig.mara, "Where are you?");
+    rig.say("Here.");
+    rig.server.back();
+    rig.answer_to(missed);
+    assert_eq!(rig.texts(2), ["Where are you?", "Here."]);
 }

@@ -104,3 +104,25 @@ fn a_stop_leaves_what_waits_for_the_next_start() {
     assert!(told.contains("in the middle of th"), "{told}");
     assert_eq!(rig.answers().len(), 2);
 }
+
+#[test]
+fn what_was_taken_up_and_cannot_be_read_any_more_is_told_of_and_holds_up_nothing() {
+    let rig = Rig::new();
+    rig.answer(Answer::text(["On"]).gate("never"));
+    rig.room.say(&rig.mara, "one");
+    rig.models.reached("never");
+    let (spoilt, last) = (rig.room.say(&rig.mara, "two"), rig.room.say(&rig.mara, "three"));
+    rig.claimed(last);
+    let Rig { models, discord, server, room, mara, otto, home, daemon } = rig;
+    daemon.kill9();
+    let conn = rusqlite::Connection::open(home.path.join("db/chorus.db")).expect("the catalog");
+    conn.execute("UPDATE claims SET asked = '{' WHERE message_id = ?1", [spoilt]).expect("a spoilt row");
+    drop(conn);
+    models.anthropic().say(["third"]);
+    let daemon = Daemon::start(&home);
+    let rig = Rig { models, discord, server, room, mara, otto, home, daemon };
+    let told = rig.answer_to(spoilt).content;
+    assert!(told.contains("cannot be read any more"), "{told}");
+    assert_eq!(rig.answer_to(last).content, "third");
+    rig.claim(spoilt, |state, _| state == "done");
+}

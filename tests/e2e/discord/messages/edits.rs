@@ -2,6 +2,7 @@
 
 use chorus_proto::methods::send::{Send, SendParams};
 use chorus_tests::model_server::Answer;
+use serde_json::json;
 
 use super::Rig;
 
@@ -85,4 +86,28 @@ fn what_was_said_when_its_turn_began_holds() {
     rig.room.post("one");
     rig.settle();
     assert_eq!(rig.texts(4), ["running", "one", "Is that all?", "Settled."]);
+}
+
+#[test]
+fn what_stands_below_a_text_stays_when_that_is_changed() {
+    let rig = Rig::new();
+    rig.answer(Answer::text(["one"]).gate("go"));
+    rig.room.say(&rig.mara, "running");
+    rig.models.reached("go");
+    let id = rig.room.messages().last().expect("a message").id + 1;
+    let mut message = json!({
+        "id": id.to_string(), "channel_id": rig.room.id.to_string(), "type": 0, "content": "before",
+        "author": {"id": rig.mara.id.to_string(), "username": "mara", "discriminator": "0", "avatar": null},
+        "timestamp": "2026-01-01T00:00:00Z", "edited_timestamp": null, "tts": false, "mention_everyone": false,
+        "mentions": [], "mention_roles": [], "attachments": [], "embeds": [], "pinned": false,
+        "sticker_items": [{"id": "1", "name": "wave", "format_type": 1}],
+    });
+    rig.discord.dispatch("MESSAGE_CREATE", &message);
+    rig.says(id, "[sticker: wave]");
+    message["content"] = "after".into();
+    rig.discord.dispatch("MESSAGE_UPDATE", &message);
+    rig.claim(id, |_, asked| asked.contains("after") && asked.contains("[sticker: wave]"));
+    rig.say("two");
+    rig.models.open("go");
+    assert_eq!(rig.texts(4), ["running", "one", "after\n\n[sticker: wave]", "two"]);
 }

@@ -1,5 +1,6 @@
 //! Files that come with messages: shown, put into the text, or named with the reason.
 
+use chorus_tests::chat::Chat as _;
 use chorus_tests::discord::Fault;
 use chorus_tests::model_server::Answer;
 use serde_json::json;
@@ -90,4 +91,20 @@ fn a_model_that_looks_at_no_images_has_them_named() {
     let record = rig.record();
     assert_eq!(record[0].content, "Look!\n\n[attachment photo.png, 30 bytes: the model looks at no images]");
     assert!(record[0].attachments.is_empty());
+}
+
+#[test]
+fn an_agent_that_gets_another_name_while_files_come_answers_all_the_same() {
+    let rig = Rig::new();
+    rig.discord.fail("GET /attachments/**", 1, Fault::Gate("file"));
+    let id = rig.room.say_with(&rig.mara, "", &[("a.md", "text/markdown", b"# Title")]);
+    rig.discord.reached("file");
+    rig.config("name", "clerk");
+    // The name is another agent's now.
+    rig.client().init("scribe");
+    rig.say("Read.");
+    rig.discord.open("file");
+    assert_eq!(rig.answer_to(id).content, "Read.");
+    assert_eq!(rig.client().texts("clerk")[1..], ["Read."]);
+    assert!(rig.client().texts("scribe").is_empty());
 }

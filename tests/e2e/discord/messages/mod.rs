@@ -9,6 +9,7 @@ mod talk;
 use std::time::Duration;
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
+use chorus_proto::methods::daemon::{Status, StatusParams};
 use chorus_proto::{Client, Message};
 use chorus_tests::chat::Chat as _;
 use chorus_tests::discord::{Discord, Person, Room, Server, Shown};
@@ -38,10 +39,16 @@ impl Rig {
         discord.identify_every(Duration::ZERO);
         let home = home();
         let daemon = Daemon::start_with(&home, &format!("{}\n{}", models.config_toml(), discord.config_toml()));
-        discord.connected();
-        daemon.client().init("scribe");
+        let mut client = daemon.client();
+        wait_until("the daemon to know the server", DEADLINE * 3, || {
+            let status = client.call::<Status>(&StatusParams::default()).expect("status");
+            (status.discord.connected && status.discord.guilds == 1).then_some(())
+        });
+        client.init("scribe");
         let room = server.room("scribe");
         room.post("scribe");
+        // What is said from now on the gateway tells first, with all there is to know of who says it.
+        _ = discord.wait_for_requests("GET /channels/*/messages", 1);
         Self { models, discord, server, room, mara, otto, home, daemon }
     }
 

@@ -116,11 +116,17 @@ fn a_hundred_wait_and_the_next_is_told_so() {
     let next = rig.room.say(&rig.otto, "one too many");
     let told = rig.answer_to(next).content;
     assert!(told.starts_with("100 messages wait for this agent already"), "{told}");
+    for _ in 0..3 {
+        let another = rig.room.say(&rig.otto, "and another");
+        rig.dropped(another);
+    }
     rig.models.open("go");
     let texts = rig.texts(200);
     assert_eq!((texts.len(), texts[198].as_str()), (200, "message 100"));
     // There is room again.
     rig.settle();
+    let told = rig.room.posts().into_iter().filter(|post| post.content.contains("messages wait")).count();
+    assert_eq!(told, 1, "it is said once");
 }
 
 #[test]
@@ -135,12 +141,18 @@ fn a_channel_where_nothing_can_be_read_is_told_so_once() {
         })
     };
     let id = rig.room.posts()[0].id;
+    let told = || rig.room.posts().into_iter().filter(|post| post.content.contains("cannot read")).count();
+    // A game that others may join, without a word: there is something to see.
+    let mut game = message(id + 3);
+    game["embeds"] = json!([{"type": "rich", "title": "Chess"}]);
+    rig.discord.dispatch("MESSAGE_CREATE", &game);
+    rig.settle();
+    assert_eq!(told(), 0);
     rig.discord.dispatch("MESSAGE_CREATE", &message(id + 1));
     rig.room.post("cannot read what you write here");
     rig.discord.dispatch("MESSAGE_CREATE", &message(id + 2));
     rig.settle();
-    let told = rig.room.posts().into_iter().filter(|post| post.content.contains("cannot read")).count();
-    assert_eq!((told, rig.models.requests().len()), (1, 1));
+    assert_eq!((told(), rig.models.requests().len()), (1, 2));
 }
 
 #[test]

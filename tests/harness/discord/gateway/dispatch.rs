@@ -37,7 +37,8 @@ impl State {
     pub fn dispatch_message(&mut self, kind: &str, message: &Message) {
         let Some(channel) = self.channels.get(&message.channel) else { return };
         let direct = channel.with.is_some();
-        if message.only.is_some() || self.permissions(message.channel, self.app) & VIEW_CHANNEL == 0 {
+        let left = self.guild(channel.guild).is_some_and(|guild| guild.left);
+        if left || message.only.is_some() || self.permissions(message.channel, self.app) & VIEW_CHANNEL == 0 {
             return;
         }
         let whole = self.message_json(message, true);

@@ -16,9 +16,11 @@ pub struct ChannelRow {
     pub made: bool,
     /// The newest message up to which all were dealt with.
     pub seen: u64,
+    /// Messages up to this one are not taken up, whenever they are told of: they were there before the agent, or were passed over.
+    pub skipped: u64,
 }
 
-const COLUMNS: &str = "channel_id, guild_id, agent_id, made, seen";
+const COLUMNS: &str = "channel_id, guild_id, agent_id, made, seen, skipped";
 
 impl Catalog {
     /// Notes the channel of an agent. One that is there is overwritten; how far it was read never goes back.
@@ -66,17 +68,24 @@ impl Catalog {
 
 pub(super) fn put(conn: &Connection, row: &ChannelRow) -> Result<()> {
     conn.prepare_cached(
-        "INSERT INTO discord_channels (channel_id, guild_id, agent_id, made, seen) VALUES (?1, ?2, ?3, ?4, ?5)
+        "INSERT INTO discord_channels (channel_id, guild_id, agent_id, made, seen, skipped) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
          ON CONFLICT (channel_id) DO UPDATE SET guild_id = excluded.guild_id, agent_id = excluded.agent_id,
-             made = excluded.made, seen = max(seen, excluded.seen)",
+             made = excluded.made, seen = max(seen, excluded.seen), skipped = max(skipped, excluded.skipped)",
     )?
-    .execute(params![row.channel, row.guild, row.agent.as_bytes(), row.made, row.seen])?;
+    .execute(params![row.channel, row.guild, row.agent.as_bytes(), row.made, row.seen, row.skipped])?;
     Ok(())
 }
 
 /// Moves how far a channel was read, never back.
 pub(super) fn seen(conn: &Connection, channel: u64, message: u64) -> Result<()> {
     conn.prepare_cached("UPDATE discord_channels SET seen = ?2 WHERE channel_id = ?1 AND seen < ?2")?
+        .execute(params![channel, message])?;
+    Ok(())
+}
+
+/// Has messages of a channel up to this one not taken up any more, never fewer than before.
+pub(super) fn skip(conn: &Connection, channel: u64, message: u64) -> Result<()> {
+    conn.prepare_cached("UPDATE discord_channels SET skipped = ?2 WHERE channel_id = ?1 AND skipped < ?2")?
         .execute(params![channel, message])?;
     Ok(())
 }
@@ -88,5 +97,6 @@ fn read(row: &Row<'_>) -> rusqlite::Result<ChannelRow> {
         agent: Uuid::from_bytes(row.get(2)?),
         made: row.get(3)?,
         seen: row.get(4)?,
+        skipped: row.get(5)?,
     })
 }

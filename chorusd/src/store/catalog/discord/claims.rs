@@ -4,11 +4,11 @@ use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
 
-use super::channels::seen;
+use super::channels::{seen, skip};
 use super::outbox::{self, NewPost};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::store::catalog::Catalog;
-use crate::store::journal::to_nanos;
+use crate::store::journal::{KEY_DAYS, to_nanos};
 
 /// A message that is to be taken up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct NewClaim {
     /// JSON.
     pub asked: String,
     pub at: Timestamp,
+    /// Whatever was written before it was read, too.
+    pub whole: bool,
 }
 
 /// What became of it.
@@ -26,7 +28,7 @@ pub struct NewClaim {
 pub enum Claimed {
     /// It waits.
     New,
-    /// It was taken up before.
+    /// It was taken up before, or passed over.
     Known,
     /// Too many wait; it is taken up as dropped.
     Full,
@@ -46,8 +48,8 @@ pub struct OpenClaim {
 const OPEN: &str = "state IN ('queued', 'running')";
 
 impl Catalog {
-    /// Takes a message up, and notes that its channel was read so far. Where `most` of its agent wait already it is dropped, and
-    /// `full` is posted.
+    /// Takes a message up, and notes that its channel was read so far where it was. Where `most` of its agent wait already it is dropped,
+    /// and `full` is posted, once until there is room again: `full` is about that.
     pub fn claim(
         &self,
         new: NewClaim,
@@ -56,15 +58,21 @@ impl Catalog {
     ) -> impl Future<Output = Result<Claimed>> + Send + use<> {
         self.writer.submit(move |conn| {
             let claimed = claim(conn, &new, most)?;
-            if claimed == Claimed::Full {
-                outbox::insert(conn, &full)?;
+            let told = full.about.as_deref().filter(|_| claimed != Claimed::Known);
+            let told = told.map(|about| Ok::<_, Failure>((about, outbox::is_about(conn, about)?))).transpose()?;
+            match (claimed, told) {
+                (Claimed::Full, None | Some((_, false))) => outbox::insert(conn, &full)?,
+                (Claimed::New, Some((about, true))) => outbox::forget(conn, about)?,
+                _ => {}
             }
-            seen(conn, new.channel, new.message)?;
+            if new.whole {
+                seen(conn, new.channel, new.message)?;
+            }
             Ok(claimed)
         })
     }
 
-    /// Notes that a channel was read up to this message, and posts what there is to say of it.
+    /// Passes over the messages of a channel up to this one, for good, and posts what there is to say of that.
     pub fn skip_messages(
         &self,
         channel: u64,
@@ -73,7 +81,27 @@ impl Catalog {
     ) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             seen(conn, channel, upto)?;
+            skip(conn, channel, upto)?;
             posts.iter().try_for_each(|post| outbox::insert(conn, post))
+        })
+    }
+
+    /// Forgets messages that were done with so long ago that the keys of their turns are forgotten, too: what was read of their channel
+    /// before is passed over from now on.
+    pub fn forget_claims(&self, now: Timestamp) -> impl Future<Output = Result<()>> + Send + use<> {
+        let before = to_nanos(now) - KEY_DAYS * 86_400 * 1_000_000_000;
+        self.writer.submit(move |conn| {
+            let old = format!("NOT {OPEN} AND claimed_at < ?1");
+            let newest = format!(
+                "SELECT max(message_id) FROM claims
+                 WHERE channel_id = discord_channels.channel_id AND {old} AND message_id <= seen"
+            );
+            let skip = format!("UPDATE discord_channels SET skipped = max(skipped, coalesce(({newest}), 0))");
+            conn.execute(&skip, [before])?;
+            let unread = "SELECT 1 FROM discord_channels
+                          WHERE discord_channels.channel_id = claims.channel_id AND seen < claims.message_id";
+            conn.execute(&format!("DELETE FROM claims WHERE {old} AND NOT EXISTS ({unread})"), [before])?;
+            Ok(())
         })
     }
 
@@ -117,6 +145,21 @@ impl Catalog {
         self.writer.submit(move |conn| end(conn, message, "dropped"))
     }
 
+    /// Messages of a channel that were taken up, of those after `after`.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn claimed_after(&self, channel: u64, after: u64) -> Result<Vec<u64>> {
+        self.reader
+            .submit(move |conn| {
+                let taken = "SELECT message_id FROM claims WHERE message_id > ?2 AND channel_id = ?1";
+                let mut taken = conn.prepare_cached(taken)?;
+                let taken = taken.query_map([channel, after], |row| row.get(0))?;
+                Ok(taken.collect::<rusqlite::Result<_>>()?)
+            })
+            .await
+    }
+
     /// Messages that are not answered yet, the oldest first.
     ///
     /// # Errors
@@ -135,6 +178,10 @@ impl Catalog {
 }
 
 fn claim(conn: &Connection, new: &NewClaim, most: u32) -> Result<Claimed> {
+    let skipped = "SELECT 1 FROM discord_channels WHERE channel_id = ?1 AND skipped >= ?2";
+    if conn.prepare_cached(skipped)?.exists([new.channel, new.message])? {
+        return Ok(Claimed::Known);
+    }
     let waiting = format!("SELECT count(*) FROM claims WHERE {OPEN} AND agent_id = ?1");
     let waiting: u32 = conn.prepare_cached(&waiting)?.query_row([new.agent.as_bytes()], |row| row.get(0))?;
     let full = waiting >= most;
@@ -185,6 +232,7 @@ mod tests {
             agent: Uuid::from_u128(1),
             asked: format!("{message}"),
             at: Timestamp::UNIX_EPOCH,
+            whole: true,
         }
     }
 
@@ -192,13 +240,19 @@ mod tests {
         NewPost { channel_id: 7, about: None, body: "{}".into(), nonce: nonce.into() }
     }
 
+    fn open(dir: &tempfile::TempDir) -> Catalog {
+        let on_fatal: OnFatal = Arc::new(|_| {});
+        Catalog::open(&dir.path().join("chorus.db"), &on_fatal).unwrap()
+    }
+
+    const ROW: ChannelRow =
+        ChannelRow { channel: 7, guild: 1, agent: Uuid::from_u128(1), made: true, seen: 10, skipped: 10 };
+
     #[tokio::test]
     async fn a_message_is_taken_up_once_and_done_with_once() {
         let dir = tempfile::tempdir().unwrap();
-        let on_fatal: OnFatal = Arc::new(|_| {});
-        let catalog = Catalog::open(&dir.path().join("chorus.db"), &on_fatal).unwrap();
-        let row = ChannelRow { channel: 7, guild: 1, agent: Uuid::from_u128(1), made: true, seen: 10 };
-        catalog.put_channel(row).await.unwrap();
+        let catalog = open(&dir);
+        catalog.put_channel(ROW).await.unwrap();
         let claim =
             async |message: u64| catalog.claim(new(message), 2, post(&format!("full {message}"))).await.unwrap();
         assert_eq!([claim(11).await, claim(12).await], [Claimed::New, Claimed::New]);
@@ -207,7 +261,7 @@ mod tests {
             [Claimed::Known, Claimed::Full, Claimed::Known]
         );
         assert_eq!(catalog.channel(7).await.unwrap().unwrap().seen, 13);
-        catalog.put_channel(row).await.unwrap();
+        catalog.put_channel(ROW).await.unwrap();
         catalog.seen_in_channel(7, 3).await.unwrap();
         assert_eq!(catalog.channel(7).await.unwrap().unwrap().seen, 13, "it never goes back");
         catalog.claim_runs(11).await.unwrap();
@@ -224,5 +278,58 @@ mod tests {
         let posts = catalog.channels_to_post_in().await.unwrap();
         assert_eq!((posts, claim(14).await, claim(11).await), (vec![7], Claimed::New, Claimed::Known));
         assert!(catalog.remove_channel(7).await.unwrap() && !catalog.remove_channel(7).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn what_was_passed_over_is_not_taken_up_and_what_was_not_read_stays_unread() {
+        let dir = tempfile::tempdir().unwrap();
+        let catalog = open(&dir);
+        catalog.put_channel(ROW).await.unwrap();
+        let claim = async |new: NewClaim| catalog.claim(new, 100, post("full")).await.unwrap();
+        assert_eq!(claim(new(10)).await, Claimed::Known, "it was there before");
+        assert_eq!(claim(NewClaim { whole: false, ..new(40) }).await, Claimed::New);
+        assert_eq!(catalog.channel(7).await.unwrap().unwrap().seen, 10);
+        assert_eq!(catalog.claimed_after(7, 10).await.unwrap(), [40]);
+        catalog.skip_messages(7, 20, vec![post("skipped")]).await.unwrap();
+        assert_eq!([claim(new(20)).await, claim(new(21)).await], [Claimed::Known, Claimed::New]);
+        let row = catalog.channel(7).await.unwrap().unwrap();
+        assert_eq!((row.seen, row.skipped), (21, 20));
+        // Old ones are forgotten where all before them was read, and not taken up again.
+        for message in [21, 40] {
+            catalog.drop_claim(message).await.unwrap();
+        }
+        let days = |days: i64| Timestamp::from_second(days * 86_400).unwrap();
+        catalog.forget_claims(days(KEY_DAYS)).await.unwrap();
+        assert_eq!(catalog.claimed_after(7, 0).await.unwrap(), [21, 40]);
+        catalog.forget_claims(days(KEY_DAYS + 1)).await.unwrap();
+        assert_eq!(catalog.claimed_after(7, 0).await.unwrap(), [40]);
+        assert_eq!([claim(new(21)).await, claim(new(22)).await], [Claimed::Known, Claimed::New]);
+        catalog.forget_claims(days(KEY_DAYS + 1)).await.unwrap();
+        assert_eq!(catalog.claimed_after(7, 0).await.unwrap(), [22, 40], "what waits is never forgotten");
+    }
+
+    #[tokio::test]
+    async fn that_too_many_wait_is_said_once_until_there_is_room() {
+        let dir = tempfile::tempdir().unwrap();
+        let catalog = open(&dir);
+        catalog.put_channel(ROW).await.unwrap();
+        let claim = async |message: u64| {
+            let full = NewPost { about: Some("full:7".into()), ..post(&format!("full {message}")) };
+            catalog.claim(new(message), 1, full).await.unwrap()
+        };
+        let posts = async || {
+            let mut count = 0;
+            while let Some(due) = catalog.take_post(7, Timestamp::UNIX_EPOCH).await.unwrap() {
+                catalog.posted(due.id, 1000).await.unwrap();
+                count += 1;
+            }
+            count
+        };
+        assert_eq!([claim(11).await, claim(12).await, claim(13).await], [Claimed::New, Claimed::Full, Claimed::Full]);
+        assert_eq!(posts().await, 1);
+        assert_eq!((claim(14).await, posts().await), (Claimed::Full, 0));
+        catalog.drop_claim(11).await.unwrap();
+        assert_eq!([claim(15).await, claim(16).await], [Claimed::New, Claimed::Full]);
+        assert_eq!(posts().await, 1, "it is said anew");
     }
 }

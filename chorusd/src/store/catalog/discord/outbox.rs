@@ -66,6 +66,11 @@ pub(in crate::store::catalog) fn change(conn: &Connection, about: &str, body: &s
     Ok(true)
 }
 
+/// Whether there is something about `about`.
+pub(in crate::store::catalog) fn is_about(conn: &Connection, about: &str) -> Result<bool> {
+    Ok(conn.prepare_cached("SELECT 1 FROM discord_outbox WHERE about = ?1")?.exists([about])?)
+}
+
 /// What is about `about` will not be changed any more; what waits is still posted.
 pub(in crate::store::catalog) fn forget(conn: &Connection, about: &str) -> Result<()> {
     conn.prepare_cached("UPDATE discord_outbox SET about = NULL WHERE about = ?1")?.execute([about])?;
