@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn what_is_too_much_is_left_out_before_it_is_fetched() {
         let mut images = 0;
-        let mut wanted = |name: &str, size| super::wanted(&file(name, None, size), &mut images);
+        let mut wanted = |name: &str, size| wanted(&file(name, None, size), &mut images);
         assert_eq!(wanted("a.txt", LARGEST_TEXT), Ok(Kind::Text));
         assert_eq!(wanted("a.txt", LARGEST_TEXT + 1), Err("larger than 256.0 KiB".into()));
         assert_eq!(wanted("a.png", LARGEST_IMAGE + 1), Err("larger than 5.0 MiB".into()));
@@ -265,7 +265,7 @@ mod tests {
             "Look!\n\n[attachment notes.txt, 6 bytes]\na\n\"b\"\n[end of notes.txt]\n\n\
              [attachment song.mp3, 2.0 KiB: only images and texts can be read]"
         );
-        assert_eq!(images, [image.clone()]);
+        assert_eq!(images, std::slice::from_ref(&image));
         let (text, images) = joined("", files(), 100);
         assert!(text.starts_with("[attachment notes.txt, 6 bytes]\na"), "{text}");
         assert!(text.contains("[attachment photo.png, 100 bytes: the message has no room for it]"), "{text}");
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn a_text_is_utf_8() {
         for bytes in [&b"\xff\xfe"[..], b"a\0b"] {
-            assert_eq!(super::text(bytes.to_vec()), Taken::Left("it is no text in UTF-8".into()));
+            assert_eq!(text(bytes.to_vec()), Taken::Left("it is no text in UTF-8".into()));
         }
     }
 }

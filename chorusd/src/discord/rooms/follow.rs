@@ -100,7 +100,7 @@ async fn note(bridge: &Arc<Bridge>, agent: &Arc<Entry>, rows: &[ChannelRow], dou
         tracing::warn!(agent = %agent.facts.name, channel, "its channel is in no server that Chorus serves");
         return Ok(());
     };
-    if !ops.directory.by_channel(channel).is_some_and(|owner| owner.facts.id == id) {
+    if ops.directory.by_channel(channel).is_none_or(|owner| owner.facts.id != id) {
         return Ok(());
     }
     let newest = found.last_message_id.map_or(channel, |message| message.get());
