@@ -69,8 +69,7 @@ pub async fn run(bridge: &Arc<Bridge>) {
 
 /// Listens from where telling ended. The first time ever nothing of before is told.
 async fn begin(bridge: &Bridge, told: Option<u64>, begun: &mut bool) -> Result<(u64, Subscription)> {
-    let (now, subscription) =
-        subscribe(&bridge.ops, SubscribeParams { after: told, ..SubscribeParams::default() }).await?;
+    let (now, subscription) = subscribe(&bridge.ops, SubscribeParams { after: told }).await?;
     // A journal that lost its end numbers anew what comes.
     let from = told.map_or(now.seq, |told| told.min(now.seq));
     if !*begun {

@@ -59,12 +59,10 @@ impl Guilds {
                 inner.guilds.insert(id, slim(event.guild.clone(), me));
                 return Some(id);
             }
-            Event::GuildDelete(event) => {
-                // One that cannot be reached for a while stays as it was.
-                if !event.guild.unavailable {
-                    inner.awaited.retain(|awaited| *awaited != event.guild.id);
-                    inner.guilds.remove(&event.guild.id);
-                }
+            // One that cannot be reached for a while stays as it was.
+            Event::GuildDelete(event) if !event.guild.unavailable => {
+                inner.awaited.retain(|awaited| *awaited != event.guild.id);
+                inner.guilds.remove(&event.guild.id);
             }
             Event::GuildUpdate(event) => {
                 if let Some(guild) = inner.guilds.get_mut(&event.guild.id) {
