@@ -34,7 +34,8 @@ pub fn shown(text: &str) -> Shown {
         return Shown::Parts(parts);
     }
     let file = text.as_bytes();
-    let end = text.floor_char_boundary(MOST_BYTES);
+    let most = text.len().min(MOST_BYTES);
+    let end = (0..=most).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     let first = Parts::new(text, BEGINNING).map(|part| part.to_string()).find(|part| !part.trim().is_empty());
     let first = first.unwrap_or_else(|| NOTHING.into());
     let count = text.chars().count();
