@@ -53,7 +53,7 @@ impl State {
         server.roles.retain(|role| role.id != own);
         server.roles.push(role.clone());
         let told = json!({"guild_id": guild.to_string(), "role": role.json(1)});
-        self.dispatch(kind, super::gateway::session::GUILDS, &told);
+        self.dispatch(kind, GUILDS, &told);
     }
 
     pub fn add_user(&mut self, name: &str, bot: bool) -> u64 {

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use serenity::model::event::Event as Dispatch;
-use serenity::model::id::GuildId;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 use twilight_gateway::error::ReceiveMessageErrorType;
@@ -152,8 +151,7 @@ impl Ears {
             }
             _ => {}
         }
-        let served = self.guilds.iter().filter(|guild| bridge.rooms.serves(GuildId::new((**guild).max(1))));
-        bridge.ops.discord.set_guilds(served.count() as u64);
+        bridge.ops.discord.set_guilds(self.guilds.len() as u64);
         self.deliver.give(Event::Dispatch(event));
     }
 }

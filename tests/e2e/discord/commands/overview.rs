@@ -71,7 +71,7 @@ fn no_secret_is_told_however_it_is_cut_or_escaped() {
     let asking = "[permissions.asking]\nask = [\"tool:bash:.*\"]\nallow = [\".*\"]\nbash = \"whole\"\n";
     let rig = Rig::with(&format!("{}\n{asking}", server.config_toml()));
     let mut client = rig.client();
-    let prompt = format!("Keep {secret} and __{secret}__.");
+    let prompt = format!("Keep {secret} and **{secret}**.");
     let params = InitParams {
         name: "asker".into(),
         permissions: Some("asking".into()),
