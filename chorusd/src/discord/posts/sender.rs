@@ -102,8 +102,10 @@ async fn one(
             Ok(Step::Wait(Some(Duration::ZERO)))
         }
         Outcome::Barred(error) => {
-            outbox::untake(&inner.ops, due.id).await?;
-            *unsure = Some(Unsure::No);
+            // An earlier try may have arrived all the same.
+            if known == Unsure::No {
+                outbox::untake(&inner.ops, due.id).await?;
+            }
             if barred.get_or_insert_with(Instant::now).elapsed() < PATIENCE {
                 tracing::warn!(%channel, %error, "a post has to wait until Chorus may post here");
                 posts.lose_if_lost(channel, &error);
