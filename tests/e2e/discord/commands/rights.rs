@@ -145,7 +145,9 @@ fn what_a_channel_grants_holds_for_its_conversation_and_for_no_agent() {
 #[test]
 fn where_discord_does_not_say_which_roles_there_are_that_is_said() {
     let rig = Rig::new();
-    rig.discord.fail("GET /guilds/*/roles", 1000, Fault::Status(500));
+    for route in ["GET /guilds/*", "GET /guilds/*/roles"] {
+        rig.discord.fail(route, 1000, Fault::Status(500));
+    }
     let rig = rig.restart();
     refused(&rig.slash("agent destroy", &[("name", "scribe")]), "Discord did not say which roles there are");
     rig.otto.slash(&rig.room, "status", &[]).answer_with("scribe");
