@@ -95,16 +95,8 @@ fn fitting(clean: &impl Clean, found: Vec<(String, String)>, typed: &str) -> Vec
 
 #[cfg(test)]
 mod tests {
+    use super::super::words::tests::Star;
     use super::*;
-
-    /// Takes one word for a secret.
-    struct Star;
-
-    impl Clean for Star {
-        fn clean(&self, text: &str) -> String {
-            text.replace("a_secret", "*")
-        }
-    }
 
     #[test]
     fn no_secret_is_offered() {

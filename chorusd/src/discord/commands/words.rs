@@ -104,13 +104,13 @@ pub fn warnings(clean: &impl Clean, warnings: &[String]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use chorus_proto::ErrorKind;
 
     use super::*;
 
     /// Takes one word for a secret.
-    struct Star;
+    pub struct Star;
 
     impl Clean for Star {
         fn clean(&self, text: &str) -> String {

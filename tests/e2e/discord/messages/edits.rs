@@ -1,10 +1,22 @@
 //! Messages that are changed or deleted before their turn comes.
 
-use chorus_proto::methods::send::{Send, SendParams};
+use std::thread::JoinHandle;
+
+use chorus_proto::methods::send::{Send, SendParams, SendResult};
 use chorus_tests::model_server::Answer;
 use serde_json::json;
 
 use super::Rig;
+
+/// A turn of the terminal, which goes on until the gate `go` opens.
+fn at_the_terminal(rig: &Rig) -> JoinHandle<SendResult> {
+    rig.answer(Answer::text(["one"]).gate("go"));
+    let mut client = rig.client();
+    let params = SendParams { agent: Some("scribe".into()), text: "terminal".into(), ..Default::default() };
+    let turn = std::thread::spawn(move || client.call::<Send>(&params).expect("a turn"));
+    rig.models.reached("go");
+    turn
+}
 
 #[test]
 fn a_message_that_waits_says_what_it_says_in_the_end_or_nothing() {
@@ -35,11 +47,7 @@ fn a_message_that_waits_says_what_it_says_in_the_end_or_nothing() {
 #[test]
 fn so_does_one_that_waits_for_a_turn_of_the_terminal() {
     let rig = Rig::new();
-    rig.answer(Answer::text(["one"]).gate("go"));
-    let mut client = rig.client();
-    let params = SendParams { agent: Some("scribe".into()), text: "terminal".into(), ..Default::default() };
-    let terminal = std::thread::spawn(move || client.call::<Send>(&params).expect("a turn"));
-    rig.models.reached("go");
+    let terminal = at_the_terminal(&rig);
     let changed = rig.room.say(&rig.mara, "before");
     rig.room.post("waits for");
     rig.room.edit(changed, "after");
@@ -59,11 +67,7 @@ fn so_does_one_that_waits_for_a_turn_of_the_terminal() {
 #[test]
 fn one_that_is_deleted_behind_a_turn_of_the_terminal_is_not_answered() {
     let rig = Rig::new();
-    rig.answer(Answer::text(["one"]).gate("go"));
-    let mut client = rig.client();
-    let params = SendParams { agent: Some("scribe".into()), text: "terminal".into(), ..Default::default() };
-    let terminal = std::thread::spawn(move || client.call::<Send>(&params).expect("a turn"));
-    rig.models.reached("go");
+    let terminal = at_the_terminal(&rig);
     let deleted = rig.room.say(&rig.mara, "a mistake");
     rig.room.post("waits for");
     rig.room.delete(deleted);
