@@ -231,7 +231,7 @@ pub fn event_stream(data: &[u8]) {
 }
 
 /// Bytes that mean something in JSON, so that what is bent gets further than the first brace.
-const WORDS: [&[u8]; 16] = [
+const WORDS: [&[u8]; 17] = [
     b"{",
     b"}",
     b"[",
@@ -240,6 +240,7 @@ const WORDS: [&[u8]; 16] = [
     b"\\",
     b",",
     b"\n",
+    b"\x0c",
     b"null",
     b"-1",
     b"1e999",

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use chorus_proto::methods::agent::{List, ListParams, Use, UseParams};
 use chorus_tests::chat::Chat as _;
 use chorus_tests::ctl::chorusctl;
+use chorus_tests::strace::wait_until_quiet;
 use chorus_tests::{Daemon, Home};
 
 use super::doctor;
@@ -74,6 +75,8 @@ fn damage_under_a_running_daemon_is_told_and_not_written_into() {
     let (home, path) = stopped();
     let daemon = Daemon::start(&home);
     assert_eq!(daemon.client().history("a").len(), 1);
+    // What it reads by itself at its start must not be what is damaged: it would end.
+    wait_until_quiet(daemon.pid);
     let whole = fs::read(&path).expect("the database");
     let half = whole.len() / 2;
     let damaged: Vec<u8> = whole.iter().enumerate().map(|(at, byte)| if at > half { 0x55 } else { *byte }).collect();

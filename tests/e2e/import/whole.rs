@@ -27,6 +27,8 @@ fn nothing_readable_is_an_error_and_no_session() {
         (ImportFormat::Chorus, "{\"schema\":2}"),
         (ImportFormat::ClaudeCode, "{\"type\":\"summary\",\"summary\":\"x\"}"),
         (ImportFormat::Auto, "[[[[[["),
+        // White space of ASCII, and none of JSON.
+        (ImportFormat::Chatgpt, "\u{c}\n{\"mapping\":{}}\n\u{c}"),
     ] {
         let kind = kind_of(import(&mut client, "a", from, text, 7));
         assert!(![ErrorKind::Internal, ErrorKind::Unknown].contains(&kind), "{text}: {kind:?}");

@@ -10,6 +10,7 @@ mod verbs;
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use chorus_proto::methods::agent::{Init, InitParams};
 use chorus_proto::methods::send::{Send, SendParams, SendResult};
@@ -91,7 +92,11 @@ impl Rig {
 
     /// Waits until the task has ended.
     fn ended(&self, id: &str) -> Task {
-        wait_until("the end of a task", DEADLINE, || {
+        self.ended_within(id, DEADLINE)
+    }
+
+    fn ended_within(&self, id: &str, patience: Duration) -> Task {
+        wait_until("the end of a task", patience, || {
             Some(self.task(id)).filter(|task| task.status != TaskStatus::Running)
         })
     }

@@ -4,6 +4,7 @@ use std::fs;
 
 use chorus_proto::methods::tasks::{Logs, LogsParams, LogsResult, TaskStatus};
 use chorus_proto::{Client, ErrorKind};
+use chorus_tests::DEADLINE;
 use chorus_tests::chat::kind_of;
 use chorus_tests::process::peak_rss;
 
@@ -29,7 +30,7 @@ fn a_flood_of_a_gigabyte_is_kept_in_part_and_told_to_its_end() {
     let rig = Rig::new();
     let before = peak_rss(rig.daemon.pid);
     let id = rig.start("yes 'a line of a flood' | head -c 1000000000; echo; echo the last words");
-    let task = rig.ended(&id);
+    let task = rig.ended_within(&id, DEADLINE * 4);
     assert_eq!((task.status, task.exit_code), (TaskStatus::Completed, Some(0)));
     let length = fs::metadata(&task.log_path).expect("the log").len();
     assert!((64 << 20..65 << 20).contains(&length), "{length}");

@@ -74,7 +74,7 @@ impl<R: BufRead> Scanner<R> {
             let chunk = self.reader.fill_buf()?;
             let Some(&first) = chunk.first() else { return Ok(None) };
             // The mark is three bytes that mean nothing anywhere outside a string.
-            if !matches!(first, b' ' | b'\t' | b'\r' | b'\n' | 0xef | 0xbb | 0xbf) {
+            if !is_space(first) && !matches!(first, 0xef | 0xbb | 0xbf) {
                 return Ok(Some(first));
             }
             self.take(1);
@@ -183,6 +183,11 @@ impl<R: BufRead> Scanner<R> {
     }
 }
 
+/// White space of JSON (RFC 8259, section 2); ASCII has more. A value must not end before a byte that may begin one.
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
+}
+
 /// Looks for the end of a value, chunk after chunk.
 #[derive(Debug, Default)]
 struct End {
@@ -196,7 +201,7 @@ impl End {
     /// The length of what belongs to the value, if it ends in this chunk.
     fn find(&mut self, chunk: &[u8]) -> Option<usize> {
         if self.scalar {
-            return chunk.iter().position(|byte| byte.is_ascii_whitespace() || b",]}".contains(byte));
+            return chunk.iter().position(|byte| is_space(*byte) || b",]}".contains(byte));
         }
         let mut at = 0;
         while at < chunk.len() {

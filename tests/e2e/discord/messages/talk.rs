@@ -121,6 +121,8 @@ fn a_hundred_wait_and_the_next_is_told_so() {
         rig.dropped(another);
     }
     rig.models.open("go");
+    // Half of them first: that many turns take their time.
+    rig.texts(100);
     let texts = rig.texts(200);
     assert_eq!((texts.len(), texts[198].as_str()), (200, "message 100"));
     // There is room again.

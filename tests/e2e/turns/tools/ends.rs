@@ -88,7 +88,9 @@ fn a_stop_ends_the_command_closes_its_call_and_saves() {
         assert_legal(&messages);
         let result = messages.iter().find(|message| message.tool_call_id.as_deref() == Some("c1")).expect("a result");
         assert!(result.is_error && result.content.contains("[cancelled"), "{}", result.content);
-        assert_eq!((times(&rig), rig.server.requests().len()), (1, 1), "nothing is run or asked again");
+        // A summary of what was saved may be asked for, and has no tools.
+        let asked = rig.server.requests().iter().filter(|request| !request.body["tools"].is_null()).count();
+        assert_eq!((times(&rig), asked), (1, 1), "nothing is run or asked again");
     }
 }
 

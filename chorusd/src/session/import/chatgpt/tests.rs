@@ -149,6 +149,16 @@ fn a_tree_that_goes_round_is_walked_once() {
 }
 
 #[test]
+fn what_is_white_space_to_others_only_is_a_broken_entry_and_the_rest_is_read() {
+    for odd in ["\u{c}", "\u{b}", "\0", "\u{a0}", "x\u{c}"] {
+        let lines = format!("{odd} {}\n{odd}", talk(&[node("a", "", &text("a", "user", 1, "x"))], "a"));
+        let found = import_as(Chatgpt, lines).unwrap();
+        assert_eq!(found.sessions[0].talk(), ["user: x"], "{odd:?}");
+        assert_eq!(found.skipped.iter().map(|(entry, _)| *entry).collect::<Vec<_>>(), [1, 3], "{odd:?}");
+    }
+}
+
+#[test]
 fn files_of_a_message_are_kept_even_where_nothing_is_said() {
     let metadata = "\"metadata\":{\"attachments\":[{\"id\":\"file-a\",\"name\":\"plan.pdf\",\"size\":7,\
         \"mimeType\":\"application/pdf\"},{\"id\":\"file-b\",\"name\":\"b.png\",\"mimeType\":\"image/png\"},{},7]}";
