@@ -27,7 +27,7 @@ type Waiting = (Filled, Box<dyn FnOnce(Result<Written>) + Send>);
 
 /// Those that are on the disk go on to the databases so many at a time: a burst of them would stand before everybody
 /// else's appends.
-const LISTED_AT_ONCE: usize = 48;
+const LISTED_AT_ONCE: usize = 128;
 
 /// The thread, once there is something for it to do.
 #[derive(Debug)]
