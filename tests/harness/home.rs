@@ -108,7 +108,7 @@ impl Home {
             .env("TZ", "UTC")
             .env("LANG", "C.UTF-8")
             .env("NO_COLOR", "1")
-            // Nobody is spoken to over TLS, and reading the machine's certificates is a fifth of all that the tests compute.
+            // No TLS connection comes about, and reading the machine's certificates is a fifth of all that the tests compute.
             .env("SSL_CERT_FILE", "/dev/null")
             .current_dir(&self.user);
         command

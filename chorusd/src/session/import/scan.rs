@@ -201,7 +201,8 @@ impl End {
     /// The length of what belongs to the value, if it ends in this chunk.
     fn find(&mut self, chunk: &[u8]) -> Option<usize> {
         if self.scalar {
-            return chunk.iter().position(|byte| is_space(*byte) || b",]}".contains(byte));
+            // What begins another value was never part of this one.
+            return chunk.iter().position(|byte| is_space(*byte) || b",]}{[\"".contains(byte));
         }
         let mut at = 0;
         while at < chunk.len() {

@@ -149,12 +149,14 @@ fn a_tree_that_goes_round_is_walked_once() {
 }
 
 #[test]
-fn what_is_white_space_to_others_only_is_a_broken_entry_and_the_rest_is_read() {
+fn what_is_no_json_is_a_broken_entry_and_the_rest_is_read() {
     for odd in ["\u{c}", "\u{b}", "\0", "\u{a0}", "x\u{c}"] {
-        let lines = format!("{odd} {}\n{odd}", talk(&[node("a", "", &text("a", "user", 1, "x"))], "a"));
-        let found = import_as(Chatgpt, lines).unwrap();
-        assert_eq!(found.sessions[0].talk(), ["user: x"], "{odd:?}");
-        assert_eq!(found.skipped.iter().map(|(entry, _)| *entry).collect::<Vec<_>>(), [1, 3], "{odd:?}");
+        for between in ["", " "] {
+            let talk = talk(&[node("a", "", &text("a", "user", 1, "x"))], "a");
+            let found = import_as(Chatgpt, format!("{odd}{between}{talk}\n{odd}")).unwrap();
+            assert_eq!(found.sessions[0].talk(), ["user: x"], "{odd:?}{between:?}");
+            assert_eq!(found.skipped.iter().map(|(entry, _)| *entry).collect::<Vec<_>>(), [1, 3], "{odd:?}");
+        }
     }
 }
 
