@@ -13,7 +13,7 @@ use crate::home;
 use crate::system_calls::all;
 
 /// Scripts in one home: a day has fifty new sessions.
-const EACH: u64 = 10;
+const EACH: u64 = 15;
 /// Homes at a time.
 const AT_ONCE: u64 = 2;
 const AGENTS: [&str; 2] = ["scribe", "clerk"];
