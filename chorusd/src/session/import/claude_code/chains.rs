@@ -35,17 +35,19 @@ pub(super) fn chains(index: &Index) -> Vec<Chain> {
     chains
 }
 
+/// Every line on the way there is known from then on: a file may make all of them lead forward, each a step further.
 fn root(index: &Index, known: &mut HashMap<u32, u32>, number: u32) -> u32 {
-    let mut at = number;
+    let (mut at, mut way) = (number, Vec::new());
     let root = loop {
         if let Some(root) = known.get(&at) {
             break *root;
         }
+        way.push(at);
         match index.nodes[at as usize].parent {
             NONE => break at,
             parent => at = parent,
         }
     };
-    known.insert(number, root);
+    known.extend(way.into_iter().map(|node| (node, root)));
     root
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::index::{ASSISTANT, COPY, Index, NONE, RESULT, SIDE, SYSTEM, TALK};
+use super::index::{ASSISTANT, COPY, Index, NONE, Node, RESULT, SIDE, SYSTEM, TALK};
 
 /// Sets the parent of every node. Gives the lines that repeat a uuid, each with the line that stands for it.
 pub(super) fn resolve(index: &mut Index) -> Vec<(u64, u32)> {
@@ -94,38 +94,77 @@ impl Before {
     }
 }
 
-/// Lets the first line of every circle follow what stands before it in the file.
+/// Lets the first line of every circle follow what stands before it in the file, unless that leads back to it.
 fn break_circles(index: &mut Index) {
-    let mut walked = vec![NONE; index.nodes.len()];
-    for start in 0..index.nodes.len() as u32 {
-        let mut at = start;
-        while at != NONE && walked[at as usize] == NONE {
-            walked[at as usize] = start;
-            at = index.nodes[at as usize].parent;
-        }
-        if at != NONE && walked[at as usize] == start {
-            let mut first = at;
-            let mut next = index.nodes[at as usize].parent;
-            while next != at {
-                first = first.min(next);
-                next = index.nodes[next as usize].parent;
-            }
-            index.nodes[first as usize].parent = standing_before(index, first);
+    let firsts = circles(index);
+    for first in &firsts {
+        index.nodes[*first as usize].parent = NONE;
+    }
+    let before = standing_before(index);
+    let mut roots = Roots::of(index);
+    for first in firsts {
+        let before = before[first as usize];
+        if before != NONE && roots.of_node(before) != first {
+            index.nodes[first as usize].parent = before;
+            roots.hang(first, before);
         }
     }
 }
 
-/// The nearest line before that speaks in the same chain; none where it leads back to `first`.
-fn standing_before(index: &Index, first: u32) -> u32 {
-    let speaks = |at: &u32| index.nodes[*at as usize].is(TALK) && same_chain(index, *at, first);
-    let Some(before) = (0..first).rev().find(speaks) else { return NONE };
-    let mut at = before;
-    for _ in 0..index.nodes.len() {
-        match index.nodes[at as usize].parent {
-            NONE => return before,
-            parent if parent == first => return NONE,
-            parent => at = parent,
+/// The first line of each circle.
+fn circles(index: &Index) -> Vec<u32> {
+    let parent = |node: u32| index.nodes[node as usize].parent;
+    let mut walked = vec![NONE; index.nodes.len()];
+    let mut firsts = Vec::new();
+    for start in 0..index.nodes.len() as u32 {
+        let mut at = start;
+        while at != NONE && walked[at as usize] == NONE {
+            walked[at as usize] = start;
+            at = parent(at);
+        }
+        if at != NONE && walked[at as usize] == start {
+            let around = std::iter::successors(Some(parent(at)), |next| (*next != at).then(|| parent(*next)));
+            firsts.extend(around.min());
         }
     }
-    NONE
+    firsts
+}
+
+/// For each line the nearest one before that speaks in the same chain.
+fn standing_before(index: &Index) -> Vec<u32> {
+    let mut newest: HashMap<Option<u16>, u32> = HashMap::new();
+    let of = |(number, node): (u32, &Node)| {
+        let chain = node.is(SIDE).then_some(node.agent);
+        let before = newest.get(&chain).copied().unwrap_or(NONE);
+        if node.is(TALK) {
+            newest.insert(chain, number);
+        }
+        before
+    };
+    (0u32..).zip(&index.nodes).map(of).collect()
+}
+
+/// What each line leads up to in the end. The ways are shortened as they are walked: a file may make them long.
+struct Roots(Vec<u32>);
+
+impl Roots {
+    fn of(index: &Index) -> Self {
+        let up = |(number, node): (u32, &Node)| if node.parent == NONE { number } else { node.parent };
+        Self((0u32..).zip(&index.nodes).map(up).collect())
+    }
+
+    fn of_node(&mut self, node: u32) -> u32 {
+        let mut at = node;
+        while self.0[at as usize] != at {
+            let up = self.0[at as usize];
+            self.0[at as usize] = self.0[up as usize];
+            at = up;
+        }
+        at
+    }
+
+    /// Hangs a root below a line of another tree.
+    fn hang(&mut self, root: u32, below: u32) {
+        self.0[root as usize] = below;
+    }
 }

@@ -26,14 +26,15 @@ pub(super) struct Units {
     unit: Vec<u32>,
     /// For the unit of a reply, the unit of its results.
     results: Vec<u32>,
-    /// The nearest node before that speaks.
+    /// The nearest node before that speaks, and whether it is known yet.
     above: Vec<u32>,
+    linked: Vec<bool>,
 }
 
 impl Units {
     pub fn new(index: &Index) -> Self {
         let empty = || vec![NONE; index.nodes.len()];
-        Self { unit: empty(), results: empty(), above: empty() }
+        Self { unit: empty(), results: empty(), above: empty(), linked: vec![false; index.nodes.len()] }
     }
 
     /// Finds the path of one chain.
@@ -47,13 +48,22 @@ impl Units {
     }
 
     fn link(&mut self, index: &Index, chain: &Chain) {
+        let mut way = Vec::new();
         for &number in &chain.members {
-            let mut at = index.nodes[number as usize].parent;
-            while at != NONE && !index.nodes[at as usize].is(TALK) {
-                // What stands before in the file is done; only a link forward has to be walked.
-                at = if at < number { self.above[at as usize] } else { index.nodes[at as usize].parent };
-            }
-            self.above[number as usize] = at;
+            let mut at = number;
+            // What was on the way of one before is done.
+            let above = loop {
+                if self.linked[at as usize] {
+                    break self.above[at as usize];
+                }
+                self.linked[at as usize] = true;
+                way.push(at);
+                match index.nodes[at as usize].parent {
+                    parent if parent == NONE || index.nodes[parent as usize].is(TALK) => break parent,
+                    parent => at = parent,
+                }
+            };
+            way.drain(..).for_each(|node| self.above[node as usize] = above);
         }
     }
 

@@ -335,6 +335,33 @@ fn links_forward_and_in_circles_lose_nothing() {
     assert_eq!(circle.talk(), ["user: 1", "assistant: 2", "user: 3", "user: 4"]);
 }
 
+/// The way of each line is walked once: walked anew for every line, these would take hours.
+#[test]
+fn files_that_lead_forward_or_in_circles_all_over_are_read_like_any_other() {
+    const MANY: usize = 20_000;
+    let next = |n: usize| if n + 1 == MANY { "a".to_owned() } else { (n + 1).to_string() };
+    let note = |uuid: &str, parent: &str| format!(r#"{{"type":"progress","uuid":"{uuid}","parentUuid":"{parent}"}}"#);
+    let aside = |uuid: &str, parent: &str| side(&line("user", uuid, parent, &format!("{uuid:?}")), r#""agentId":"x","#);
+
+    let mut forward = vec![aside("a", "")];
+    forward.extend((0..MANY).map(|n| aside(&n.to_string(), &next(n))));
+    let backwards = std::iter::once("user: a".to_owned()).chain((0..MANY).rev().map(|n| format!("user: {n}")));
+    assert!(backwards.eq(main_of(&forward).talk()));
+
+    let mut notes = vec![line("user", "a", "", r#""q""#)];
+    notes.extend((0..MANY).map(|n| note(&n.to_string(), &next(n))));
+    notes.push(line("assistant", "b", "0", r#""r""#));
+    assert_eq!(main_of(&notes).talk(), ["user: q", "assistant: r"]);
+
+    let pairs = (0..MANY).map(|n| (format!("{n}a"), format!("{n}b")));
+    let of_notes = pairs.clone().flat_map(|(a, b)| [note(&a, &b), note(&b, &a)]);
+    assert_eq!(main_of(&of_notes.chain([notes[0].clone()]).collect::<Vec<_>>()).talk(), ["user: q"]);
+    let of_talk: Vec<_> = pairs.flat_map(|(a, b)| [aside(&a, &b), aside(&b, &a)]).collect();
+    let found = main_of(&of_talk).talk();
+    let in_order = (0..MANY).flat_map(|n| ["a", "b"].map(|half| format!("user: {n}{half}")));
+    assert!(in_order.eq(found));
+}
+
 #[test]
 fn marks_and_line_ends_of_other_systems_and_bytes_that_are_no_text() {
     let mut file = format!("\u{feff}{}\r\n", line("user", "a", "", r#""q""#)).into_bytes();
