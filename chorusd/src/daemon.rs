@@ -460,7 +460,7 @@ async fn maintain(ops: Arc<Ops>) {
     for entry in ops.directory.all() {
         ops::scan::if_possible(&ops, &entry.facts).await;
     }
-    memory::give_back();
+    memory::give_back(store);
     // After the scan: it finds what the stop wrote and did not come to list.
     if leftover::is_there(&ops.home) {
         tracing::info!("the last stop did not save everything");

@@ -1,7 +1,11 @@
-//! Memory that is free again goes back to the system: the allocator keeps it otherwise, in every thread's arena.
+//! Memory that is free again goes back to the system: the allocator keeps it otherwise, in every thread's arena. So does
+//! what the databases keep in it of their files, which the system's cache has, too.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+use crate::store::Store;
 
 /// What was freed in this time goes back in one go.
 const SOON: Duration = Duration::from_millis(500);
@@ -9,13 +13,15 @@ const SOON: Duration = Duration::from_millis(500);
 static ASKED: AtomicBool = AtomicBool::new(false);
 
 /// Gives it back in a moment, once for all who ask until then.
-pub fn give_back() {
+pub fn give_back(store: &Arc<Store>) {
     if ASKED.swap(true, Ordering::Relaxed) {
         return;
     }
-    tokio::spawn(async {
+    let store = store.clone();
+    tokio::spawn(async move {
         tokio::time::sleep(SOON).await;
         ASKED.store(false, Ordering::Relaxed);
+        store.shrink().await;
         let _ = tokio::task::spawn_blocking(trim).await;
     });
 }

@@ -177,7 +177,7 @@ pub async fn run(registry: Arc<Registry>, stop: CancellationToken) {
                 };
                 futures_util::stream::iter(due).for_each_concurrent(AT_ONCE, put_away).await;
                 // Their messages were in memory to be written.
-                memory::give_back();
+                memory::give_back(&registry.store);
             });
             continue;
         }

@@ -37,7 +37,7 @@ pub async fn run(registry: Arc<Registry>, stop: CancellationToken) {
             let _ = registry.ask(*agent, Verb::Rest).await;
         }
         if !agents.is_empty() {
-            memory::give_back();
+            memory::give_back(&registry.store);
         }
     }
 }

@@ -104,6 +104,11 @@ impl Store {
         self.catalog.forget().await
     }
 
+    /// Lets go of what is kept in memory of the databases' files.
+    pub async fn shrink(&self) {
+        tokio::join!(self.journal.shrink(), self.catalog.shrink());
+    }
+
     /// Ends the writers after what is queued, and keeps a copy of the catalog.
     ///
     /// # Errors

@@ -192,6 +192,14 @@ impl Worker {
         }
     }
 
+    /// Lets go of the pages that the connection keeps, unless too many jobs wait.
+    pub async fn shrink(&self) {
+        let shrunk = self.alone(|conn| Ok(conn.execute_batch("PRAGMA shrink_memory")?)).await;
+        if let Err(failure) = shrunk {
+            tracing::debug!(%failure, "pages of a database stay in memory");
+        }
+    }
+
     /// Ends the thread after the jobs that wait already.
     pub async fn close(&self) {
         let (reply, done) = oneshot::channel();

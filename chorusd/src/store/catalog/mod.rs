@@ -81,6 +81,10 @@ impl Catalog {
         self.writer.submit(move |_| Err(failure))
     }
 
+    pub(super) async fn shrink(&self) {
+        tokio::join!(self.reader.shrink(), self.writer.shrink());
+    }
+
     /// Ends the threads, and keeps a copy beside the database (`chorus.db.bak`).
     pub(super) async fn close(&self) -> Result<()> {
         let copy = self.path.with_extension("db.bak");

@@ -380,6 +380,10 @@ impl Journal {
         self.writer.submit(move |_| Err(failure))
     }
 
+    pub(super) async fn shrink(&self) {
+        tokio::join!(self.reader.shrink(), self.writer.shrink());
+    }
+
     pub(super) async fn close(&self) {
         self.reader.close().await;
         self.writer.close().await;
