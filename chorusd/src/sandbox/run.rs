@@ -77,52 +77,90 @@ pub async fn run_redacted(
         Ok(room) => room,
         Err(never) => return Ok(never),
     };
-    let (reader, writer) = io::pipe()?;
-    let mut running = sandbox.start(job, Stdio::from(writer.try_clone()?), Stdio::from(writer))?;
-    let mut reader = pipe::Receiver::from_owned_fd(reader.into())?;
-    let mut output = Output::new(redactor);
-    let mut piece = vec![0; PIECE];
-    let (mut timed_out, mut cancelled, mut open) = (false, false, true);
-    let ended = loop {
-        tokio::select! {
-            ended = running.wait() => break ended,
-            read = reader.read(&mut piece), if open => match read {
-                Ok(0) | Err(_) => open = false,
-                Ok(count) => output.push(&piece[..count]),
-            },
-            () = &mut up => timed_out = true,
-            () = cancel.cancelled() => cancelled = true,
-        }
-        if timed_out || cancelled {
-            {
-                let mut end = std::pin::pin!(running.end(GRACE));
-                loop {
-                    tokio::select! {
-                        () = &mut end => break,
-                        // It may be blocked in printing.
-                        read = reader.read(&mut piece), if open => match read {
-                            Ok(0) | Err(_) => open = false,
-                            Ok(count) => output.push(&piece[..count]),
-                        },
+    let mut attempt = Attempt { sandbox, job, cancel, redactor, up };
+    match attempt.run().await {
+        // What was to be hidden may have gone before it was: what is there is looked at once more.
+        Err(NotRun { begun: false, .. }) => attempt.run().await,
+        ran => ran,
+    }
+    .map_err(|failed| failed.why)
+}
+
+/// A command that is to run; its time is `up` at the end of that.
+struct Attempt<'a, Up> {
+    sandbox: &'a Sandbox,
+    job: &'a Job,
+    cancel: &'a CancellationToken,
+    redactor: Option<&'a Arc<Redactor>>,
+    up: Pin<&'a mut Up>,
+}
+
+/// Why there is no exit of a command.
+struct NotRun {
+    why: io::Error,
+    /// Whether the command itself may have begun.
+    begun: bool,
+}
+
+impl From<io::Error> for NotRun {
+    /// Of what comes before the sandbox is tried, which a second try does not mend.
+    fn from(why: io::Error) -> Self {
+        Self { why, begun: true }
+    }
+}
+
+impl<Up: Future<Output = ()>> Attempt<'_, Up> {
+    async fn run(&mut self) -> Result<Ran, NotRun> {
+        let (reader, writer) = io::pipe()?;
+        let mut running = self.sandbox.start(self.job, Stdio::from(writer.try_clone()?), Stdio::from(writer))?;
+        let mut reader = pipe::Receiver::from_owned_fd(reader.into())?;
+        let mut output = Output::new(self.redactor);
+        let mut piece = vec![0; PIECE];
+        let (mut timed_out, mut cancelled, mut open) = (false, false, true);
+        let ended = loop {
+            tokio::select! {
+                ended = running.wait() => break ended,
+                read = reader.read(&mut piece), if open => match read {
+                    Ok(0) | Err(_) => open = false,
+                    Ok(count) => output.push(&piece[..count]),
+                },
+                () = &mut self.up => timed_out = true,
+                () = self.cancel.cancelled() => cancelled = true,
+            }
+            if timed_out || cancelled {
+                {
+                    let mut end = std::pin::pin!(running.end(GRACE));
+                    loop {
+                        tokio::select! {
+                            () = &mut end => break,
+                            // It may be blocked in printing.
+                            read = reader.read(&mut piece), if open => match read {
+                                Ok(0) | Err(_) => open = false,
+                                Ok(count) => output.push(&piece[..count]),
+                            },
+                        }
                     }
                 }
+                break if timed_out { Ok(Exit::TimedOut) } else { running.wait().await };
             }
-            break if timed_out { Ok(Exit::TimedOut) } else { running.wait().await };
-        }
-    };
-    let rest = async {
-        while let Ok(count) = reader.read(&mut piece).await {
-            if count == 0 {
-                break;
+        };
+        let rest = async {
+            while let Ok(count) = reader.read(&mut piece).await {
+                if count == 0 {
+                    break;
+                }
+                output.push(&piece[..count]);
             }
-            output.push(&piece[..count]);
+        };
+        if open {
+            // A flood that somebody else keeps up ends here, too.
+            let _ = tokio::time::timeout(LAST_WORDS, rest).await;
         }
-    };
-    if open {
-        // A flood that somebody else keeps up ends here, too.
-        let _ = tokio::time::timeout(LAST_WORDS, rest).await;
+        match ended {
+            Ok(exit) => Ok(Ran { exit, output: output.finish(), cancelled }),
+            Err(why) => Err(NotRun { why, begun: running.reached().is_some() || timed_out || cancelled }),
+        }
     }
-    Ok(Ran { exit: ended?, output: output.finish(), cancelled })
 }
 
 /// Waits for something that a command needs to begin. `Err` where its time was `up` before, for the reason `why`, or it was

@@ -105,6 +105,38 @@ fn what_only_root_could_read_is_not_there() {
 }
 
 #[test]
+fn what_is_to_be_hidden_may_go_while_a_command_is_started() {
+    if !rustix::process::geteuid().is_root() {
+        skip("the daemon is not root");
+        return;
+    }
+    let place = tempfile::Builder::new().prefix("chorus").tempdir_in("/opt").expect("a directory of /opt");
+    mode_of(place.path(), 0o755);
+    let key = place.path().join("key");
+    fs::write(&key, "of root alone").expect("a key");
+    mode_of(&key, 0o600);
+    // A bubblewrap that takes the key away once it has been told to hide it, where the gate says so.
+    let tools = tempfile::tempdir().expect("a directory");
+    let (gate, program) = (tools.path().join("gate"), tools.path().join("bwrap"));
+    let path = std::env::var("PATH").expect("a path");
+    let real = std::env::split_paths(&path).map(|dir| dir.join("bwrap")).find(|file| file.is_file());
+    let script = "[ -e '{gate}' ] && rm -f '{key}'\nexec '{real}' \"$@\"\n"
+        .replace("{gate}", &gate.to_string_lossy())
+        .replace("{key}", &key.to_string_lossy())
+        .replace("{real}", &real.unwrap_or_default().to_string_lossy());
+    fs::write(&program, format!("#!/bin/sh\n{script}")).expect("a program");
+    mode_of(&program, 0o755);
+    let path = format!("{}:{path}", tools.path().display());
+    let Some(rig) = Rig::by("bubblewrap", &[("PATH", &path)]) else { return };
+    let try_to = format!("cat '{}'; echo ran", key.display());
+    let told = rig.run(&try_to).ok();
+    assert!(told.ends_with("ran\n") && !told.contains("of root"), "{told}");
+    fs::write(&gate, "").expect("a gate");
+    let told = rig.run(&try_to).ok();
+    assert!(told.ends_with("ran\n") && !key.exists(), "{told}");
+}
+
+#[test]
 fn what_git_is_told_to_run_reaches_no_more_than_bash() {
     for rig in Rig::each() {
         let key = rig.home.user.join(".ssh/id_ed25519");

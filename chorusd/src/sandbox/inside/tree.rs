@@ -110,19 +110,12 @@ fn put(step: &Step, read_only: &mut ReadOnly) -> std::io::Result<()> {
         Step::Link { at, target } => symlink(target, below(NEW, at))?,
         Step::Hide { at } => {
             let at = below(NEW, at);
-            let hidden = if at.is_dir() {
-                mount("tmpfs", &at, "tmpfs", plain(), Some(c"mode=0700,size=4096"))
+            if at.is_dir() {
+                mount("tmpfs", &at, "tmpfs", plain(), Some(c"mode=0700,size=4096"))?;
             } else {
-                mount_bind(below(OLD, Path::new("/dev/null")), &at)
-            };
-            match hidden {
-                // It went after it was found.
-                Err(Errno::NOENT) if !at.exists() => {}
-                done => {
-                    done?;
-                    read_only.note(&at, true);
-                }
+                mount_bind(below(OLD, Path::new("/dev/null")), &at)?;
             }
+            read_only.note(&at, true);
         }
         Step::Devices => devices(read_only)?,
         Step::Processes => processes(read_only)?,
@@ -238,12 +231,6 @@ mod tests {
     fn paths_of_mounts_are_read_as_they_are_written() {
         assert_eq!(path(br"/new/a\040b\134c"), Path::new("/new/a b\\c"));
         assert_eq!(path(br"/plain\"), Path::new(r"/plain\"));
-    }
-
-    #[test]
-    fn what_is_gone_need_not_be_hidden() {
-        let gone = Step::Hide { at: "/opt/of-nobody/key".into() };
-        put(&gone, &mut ReadOnly::default()).unwrap();
     }
 
     #[test]
