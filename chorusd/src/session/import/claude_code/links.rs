@@ -97,6 +97,9 @@ impl Before {
 /// Lets the first line of every circle follow what stands before it in the file, unless that leads back to it.
 fn break_circles(index: &mut Index) {
     let firsts = circles(index);
+    if firsts.is_empty() {
+        return;
+    }
     for first in &firsts {
         index.nodes[*first as usize].parent = NONE;
     }
@@ -144,16 +147,18 @@ fn standing_before(index: &Index) -> Vec<u32> {
     (0u32..).zip(&index.nodes).map(of).collect()
 }
 
-/// What each line leads up to in the end. The ways are shortened as they are walked: a file may make them long.
-struct Roots(Vec<u32>);
+/// What each line leads up to in the end: a disjoint-set forest, whose paths are split as they are walked, for a file may make them
+/// long. There are no circles in it.
+#[derive(Debug)]
+pub(super) struct Roots(Vec<u32>);
 
 impl Roots {
-    fn of(index: &Index) -> Self {
+    pub fn of(index: &Index) -> Self {
         let up = |(number, node): (u32, &Node)| if node.parent == NONE { number } else { node.parent };
         Self((0u32..).zip(&index.nodes).map(up).collect())
     }
 
-    fn of_node(&mut self, node: u32) -> u32 {
+    pub fn of_node(&mut self, node: u32) -> u32 {
         let mut at = node;
         while self.0[at as usize] != at {
             let up = self.0[at as usize];

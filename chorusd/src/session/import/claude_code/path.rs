@@ -26,8 +26,9 @@ pub(super) struct Units {
     unit: Vec<u32>,
     /// For the unit of a reply, the unit of its results.
     results: Vec<u32>,
-    /// The nearest node before that speaks, and whether it is known yet.
+    /// The nearest node before that speaks.
     above: Vec<u32>,
+    /// Walked already: at the end of that walk `above` is known.
     linked: Vec<bool>,
 }
 
