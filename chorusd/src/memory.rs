@@ -1,5 +1,5 @@
-//! Memory that is free again goes back to the system: the allocator keeps it otherwise, in every thread's arena. So does
-//! what the databases keep in it of their files, which the system's cache has, too.
+//! Memory that is free again goes back to the system: the allocator keeps it otherwise, in every thread's arena. So do
+//! the pages in SQLite's own caches: the kernel's has them, too.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ pub fn give_back(store: &Arc<Store>) {
     tokio::spawn(async move {
         tokio::time::sleep(SOON).await;
         ASKED.store(false, Ordering::Relaxed);
-        store.shrink().await;
+        store.release_memory().await;
         let _ = tokio::task::spawn_blocking(trim).await;
     });
 }

@@ -105,8 +105,8 @@ impl Store {
     }
 
     /// Lets go of what is kept in memory of the databases' files.
-    pub async fn shrink(&self) {
-        tokio::join!(self.journal.shrink(), self.catalog.shrink());
+    pub async fn release_memory(&self) {
+        tokio::join!(self.journal.release_memory(), self.catalog.release_memory());
     }
 
     /// Ends the writers after what is queued, and keeps a copy of the catalog.

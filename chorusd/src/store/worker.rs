@@ -193,9 +193,9 @@ impl Worker {
     }
 
     /// Lets go of the pages that the connection keeps, unless too many jobs wait.
-    pub async fn shrink(&self) {
-        let shrunk = self.alone(|conn| Ok(conn.execute_batch("PRAGMA shrink_memory")?)).await;
-        if let Err(failure) = shrunk {
+    pub async fn release_memory(&self) {
+        let released = self.alone(|conn| Ok(conn.execute_batch("PRAGMA shrink_memory")?)).await;
+        if let Err(failure) = released {
             tracing::debug!(%failure, "pages of a database stay in memory");
         }
     }

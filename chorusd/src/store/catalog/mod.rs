@@ -81,8 +81,8 @@ impl Catalog {
         self.writer.submit(move |_| Err(failure))
     }
 
-    pub(super) async fn shrink(&self) {
-        tokio::join!(self.reader.shrink(), self.writer.shrink());
+    pub(super) async fn release_memory(&self) {
+        tokio::join!(self.reader.release_memory(), self.writer.release_memory());
     }
 
     /// Ends the threads, and keeps a copy beside the database (`chorus.db.bak`).

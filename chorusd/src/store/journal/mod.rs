@@ -380,8 +380,8 @@ impl Journal {
         self.writer.submit(move |_| Err(failure))
     }
 
-    pub(super) async fn shrink(&self) {
-        tokio::join!(self.reader.shrink(), self.writer.shrink());
+    pub(super) async fn release_memory(&self) {
+        tokio::join!(self.reader.release_memory(), self.writer.release_memory());
     }
 
     pub(super) async fn close(&self) {
