@@ -17,6 +17,7 @@ pub async fn run(bridge: &Arc<Bridge>, mut events: mpsc::Receiver<Event>) {
         match event {
             Event::Dispatch(dispatch) => hear(bridge, *dispatch),
             Event::Connected { resumed } => {
+                bridge.ops.discord.taken_in();
                 rooms::connected(bridge, resumed);
                 inbound::connected(bridge);
                 if resumed {

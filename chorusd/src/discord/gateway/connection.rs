@@ -19,7 +19,6 @@ use super::read::{Said, read};
 use crate::discord::address;
 use crate::discord::bridge::Bridge;
 use crate::discord::event::Event;
-use crate::ops::discord::State;
 use crate::ops::discord::session::Session;
 
 /// Until the gateway says the first word; its library has a limit of its own for connecting, 11 s with its pause.
@@ -206,7 +205,7 @@ impl Line<'_> {
         self.again = false;
         let kept = self.kept();
         self.ears.keeper.keep(kept.as_ref());
-        self.bridge.ops.discord.set_state(State::Connected);
+        self.bridge.ops.discord.opened();
         self.ears.deliver.give(Event::Connected { resumed });
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
@@ -77,10 +77,18 @@ pub trait Face: Debug + Send + Sync {
     fn rename_channel(&self, channel: u64, name: String);
 }
 
+/// The connection: what is told of it, and what is still to come before that changes.
+#[derive(Debug, Default)]
+struct Line {
+    state: State,
+    /// There is a connection, and what it told first is still to be taken in.
+    open: bool,
+}
+
 /// How Discord stands, and what verbs ask of it.
 #[derive(Debug, Default)]
 pub struct Discord {
-    state: Mutex<State>,
+    line: Mutex<Line>,
     guilds: AtomicU64,
     /// Servers that it was invited to and does not serve, with their names as far as they are known.
     strangers: Mutex<BTreeMap<u64, Option<String>>>,
@@ -91,16 +99,34 @@ impl Discord {
     /// `wanted`: there is a token to connect with.
     #[must_use]
     pub fn new(wanted: bool) -> Self {
-        Self { state: Mutex::new(if wanted { State::Connecting } else { State::Off }), ..Self::default() }
+        let state = if wanted { State::Connecting } else { State::Off };
+        Self { line: Mutex::new(Line { state, open: false }), ..Self::default() }
     }
 
     #[must_use]
     pub fn state(&self) -> State {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.line().state.clone()
     }
 
     pub fn set_state(&self, state: State) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
+        *self.line() = Line { state, open: false };
+    }
+
+    /// There is a connection. It is one for verbs once [`Discord::taken_in`] says that its servers are known.
+    pub fn opened(&self) {
+        self.line().open = true;
+    }
+
+    /// What a connection told first is taken in. Nothing where that connection is gone already.
+    pub fn taken_in(&self) {
+        let mut line = self.line();
+        if line.open {
+            *line = Line { state: State::Connected, open: false };
+        }
+    }
+
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The servers that it is in.
@@ -123,5 +149,27 @@ impl Discord {
     /// Changes which those are.
     pub fn with_strangers<T>(&self, change: impl FnOnce(&mut BTreeMap<u64, Option<String>>) -> T) -> T {
         change(&mut self.strangers.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_is_one_when_its_servers_are_known_and_it_is_still_there() {
+        let discord = Discord::new(true);
+        discord.taken_in();
+        assert_eq!(discord.state(), State::Connecting, "there is none");
+        discord.opened();
+        assert_eq!(discord.state(), State::Connecting, "its servers are not known");
+        discord.taken_in();
+        assert_eq!(discord.state(), State::Connected);
+        // One that goes before they are.
+        discord.set_state(State::Connecting);
+        discord.opened();
+        discord.set_state(State::Connecting);
+        discord.taken_in();
+        assert_eq!(discord.state(), State::Connecting);
     }
 }

@@ -9,8 +9,10 @@ use serde_json::json;
 
 use super::{SOON, becomes, rig};
 
-fn resumed(discord: &Discord, count: usize) {
-    wait_until("the session to be taken up", DEADLINE, || (discord.resumes() >= count).then_some(()));
+fn resumed(discord: &Discord, what: &str, count: usize) {
+    wait_until(&format!("the session to be taken up after {what}"), DEADLINE, || {
+        (discord.resumes() >= count).then_some(())
+    });
     discord.connected();
 }
 
@@ -21,7 +23,7 @@ type End = (&'static str, fn(&Discord));
 fn a_session_is_taken_up_after_whatever_leaves_it() {
     let (discord, home) = rig(SOON);
     let daemon = Daemon::start(&home);
-    discord.connected();
+    becomes(&daemon, DiscordState::Connected);
     let ends: [End; 8] = [
         ("op 7", |discord| discord.reconnect()),
         ("op 9, resumable", |discord| discord.invalidate(true)),
@@ -38,7 +40,7 @@ fn a_session_is_taken_up_after_whatever_leaves_it() {
     ];
     for (count, (what, end)) in ends.into_iter().enumerate() {
         end(&discord);
-        resumed(&discord, count + 1);
+        resumed(&discord, what, count + 1);
         assert_eq!(becomes(&daemon, DiscordState::Connected).guilds, 1, "{what}");
     }
     assert_eq!((discord.identifies(), discord.identifies_refused()), (1, 0));
@@ -71,7 +73,7 @@ fn a_connection_that_falls_silent_is_given_up() {
     let _daemon = Daemon::start(&home);
     discord.connected();
     discord.go_silent();
-    resumed(&discord, 1);
+    resumed(&discord, "silence", 1);
     assert_eq!(discord.identifies(), 1);
 }
 
@@ -89,5 +91,5 @@ fn events_that_cannot_be_read_are_in_the_log_without_what_they_say() {
     assert!(!daemon.log().contains("between you"), "{}", daemon.log());
     // It goes on.
     discord.reconnect();
-    resumed(&discord, 1);
+    resumed(&discord, "op 7", 1);
 }

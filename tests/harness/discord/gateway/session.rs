@@ -37,6 +37,8 @@ pub struct Connection {
     pub session: Option<String>,
     /// The last dispatch that was sent.
     pub sent: u64,
+    /// The session that it has was told of: READY or RESUMED is on its way.
+    pub told: bool,
     /// Frames that are no dispatches.
     pub frames: VecDeque<Value>,
     pub end: Option<End>,
@@ -52,6 +54,7 @@ impl Connection {
         Self {
             session: None,
             sent: 0,
+            told: false,
             frames: VecDeque::new(),
             end: None,
             silent: false,
@@ -81,7 +84,7 @@ impl State {
         if let Some(session) = session {
             let begin = session.log.partition_point(|(seq, _)| *seq <= connection.sent);
             texts.extend(session.log[begin..].iter().map(|(_, text)| text.clone()));
-            connection.sent = session.seq;
+            (connection.sent, connection.told) = (session.seq, true);
         }
         (texts, connection.end)
     }
@@ -96,8 +99,9 @@ impl State {
         }
     }
 
-    /// The application listens now.
+    /// The application listens now. What it is sent from here on comes after READY or RESUMED.
     pub fn is_connected(&self) -> bool {
-        self.sessions.values().any(|session| session.connection.is_some())
+        let mut held = self.sessions.values().filter_map(|session| self.connections.get(&session.connection?));
+        held.any(|connection| connection.told)
     }
 }
