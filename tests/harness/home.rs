@@ -49,6 +49,7 @@ impl Home {
     /// Where no temporary directory can be made.
     #[must_use]
     pub fn new(bins: Bins) -> Self {
+        process::ignore_alone();
         let folder = tempfile::Builder::new().prefix("chorus").tempdir().expect("a temporary directory");
         let (path, user) = (folder.path().join("home"), folder.path().join("user"));
         fs::create_dir(&user).expect("a user directory");

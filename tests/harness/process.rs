@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::process::{Child, ExitStatus};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -18,6 +20,25 @@ pub fn signal(pid: u32, what: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         _ = kill_process(pid, what);
     }
+}
+
+/// Has what is started from here on heed the signals that a shell has its `&` commands ignore, or `nohup`: Ctrl-C has to
+/// reach the commands of a suite in the background, too. The suite itself goes on ignoring them: a handler is not inherited.
+///
+/// # Panics
+/// Where the system refuses a handler.
+pub fn ignore_alone() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        let ignored = ignored.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or_default();
+        for what in [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM] {
+            if ignored & (1 << (what.as_raw() - 1)) != 0 {
+                signal_hook::flag::register(what.as_raw(), Arc::new(AtomicBool::new(false))).expect("a handler");
+            }
+        }
+    });
 }
 
 /// Whether `pid` is there and not a zombie.
