@@ -6,7 +6,8 @@ use serenity::model::event::Event as Dispatch;
 #[derive(Debug)]
 pub enum Event {
     Dispatch(Box<Dispatch>),
-    /// The connection is new or taken up again: what happened meanwhile may have to be looked for.
+    /// The connection is new or taken up again, and is one for verbs once this is dealt with: what happened meanwhile may have to
+    /// be looked for.
     Connected {
         resumed: bool,
     },

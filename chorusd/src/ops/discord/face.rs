@@ -19,6 +19,7 @@ pub enum State {
     /// There is no token, or the daemon stops.
     #[default]
     Off,
+    /// Until what a connection tells first is taken in.
     Connecting,
     Connected,
     /// It tries again at this time.
@@ -77,9 +78,8 @@ pub trait Face: Debug + Send + Sync {
     fn rename_channel(&self, channel: u64, name: String);
 }
 
-/// The connection: what is told of it, and what is still to come before that changes.
 #[derive(Debug, Default)]
-struct Line {
+struct Link {
     state: State,
     /// There is a connection, and what it told first is still to be taken in.
     open: bool,
@@ -88,7 +88,7 @@ struct Line {
 /// How Discord stands, and what verbs ask of it.
 #[derive(Debug, Default)]
 pub struct Discord {
-    line: Mutex<Line>,
+    link: Mutex<Link>,
     guilds: AtomicU64,
     /// Servers that it was invited to and does not serve, with their names as far as they are known.
     strangers: Mutex<BTreeMap<u64, Option<String>>>,
@@ -100,33 +100,34 @@ impl Discord {
     #[must_use]
     pub fn new(wanted: bool) -> Self {
         let state = if wanted { State::Connecting } else { State::Off };
-        Self { line: Mutex::new(Line { state, open: false }), ..Self::default() }
+        Self { link: Mutex::new(Link { state, open: false }), ..Self::default() }
     }
 
     #[must_use]
     pub fn state(&self) -> State {
-        self.line().state.clone()
+        self.link().state.clone()
     }
 
+    /// How the connection stands from now on. That it is there is for [`Discord::taken_in`] to say.
     pub fn set_state(&self, state: State) {
-        *self.line() = Line { state, open: false };
+        *self.link() = Link { state, open: false };
     }
 
     /// There is a connection. It is one for verbs once [`Discord::taken_in`] says that its servers are known.
     pub fn opened(&self) {
-        self.line().open = true;
+        self.link().open = true;
     }
 
-    /// What a connection told first is taken in. Nothing where that connection is gone already.
+    /// What a connection told first is taken in. Nothing where another state was set since.
     pub fn taken_in(&self) {
-        let mut line = self.line();
-        if line.open {
-            *line = Line { state: State::Connected, open: false };
+        let mut link = self.link();
+        if link.open {
+            *link = Link { state: State::Connected, open: false };
         }
     }
 
-    fn line(&self) -> MutexGuard<'_, Line> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    fn link(&self) -> MutexGuard<'_, Link> {
+        self.link.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The servers that it is in.

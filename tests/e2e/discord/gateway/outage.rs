@@ -17,7 +17,7 @@ use crate::home;
 fn an_outage_never_disturbs_the_socket() {
     let (discord, home) = rig("");
     let daemon = Daemon::start(&home);
-    discord.connected();
+    becomes(&daemon, DiscordState::Connected);
     let mut client = daemon.client();
     client.init("a");
     discord.refuse_connections();
