@@ -39,6 +39,21 @@ impl Raw {
         }
     }
 
+    /// Sends `piece` up to `times` times, one every so often, until the daemon closes; returns how many it took.
+    ///
+    /// # Panics
+    /// On any failure but that the daemon has closed.
+    pub fn drip(&mut self, piece: &[u8], every: Duration, times: usize) -> usize {
+        for taken in 0..times {
+            match self.stream.write_all(piece) {
+                Err(e) if matches!(e.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => return taken,
+                written => written.unwrap_or_else(|e| panic!("write: {e}")),
+            }
+            std::thread::sleep(every);
+        }
+        times
+    }
+
     /// Sends `body` as one frame.
     pub fn frame(&mut self, body: impl AsRef<[u8]>) {
         let body = body.as_ref();
