@@ -124,7 +124,8 @@ impl Connection {
                 return Ok(());
             }
             let partial = !self.incoming.is_empty();
-            if open {
+            // One that cannot be read yet must not hold room meanwhile.
+            if open && self.running.len() < MAX_RUNNING {
                 self.unfinished.announced(&self.incoming, self.ops.config.max_frame);
             }
             let waits = self.unfinished.waits();

@@ -34,8 +34,9 @@ const SHARES: [&str; 3] = ["Pss_Anon:", "Pss_Shmem:", "SwapPss:"];
 /// Bytes that the kernel keeps for each inode, name and KiB of extended attributes of a file system in memory: 0.7 to 1.7 KiB
 /// were measured, and the kernel rounds up to at most the double.
 pub const INODE: u64 = 2 << 10;
-/// Bytes that a pipe holds when it is full, and a guess for a socket, which may hold some times as much.
+/// Bytes that a pipe holds when it is full, and a socket as the kernel makes it.
 const PIPE: u64 = 64 << 10;
+const SOCKET: u64 = 208 << 10;
 /// Bytes that the kernel keeps for an open file.
 const OPEN: u64 = 1 << 10;
 /// Bytes that the kernel keeps for a System V message beside its text, and for a semaphore.
@@ -139,7 +140,7 @@ fn numbered(dir: &Path) -> io::Result<Vec<PathBuf>> {
 /// Bytes of what processes have open: files in memory that have no name (`memfd_create`; one that is mapped is counted there, too),
 /// what pipes and sockets may hold, and the kernel's own for each open file.
 fn open_files(processes: &[PathBuf]) -> io::Result<u64> {
-    let (mut nameless, mut queues, mut count) = (HashMap::new(), HashSet::new(), 0);
+    let (mut nameless, mut pipes, mut sockets, mut count) = (HashMap::new(), HashSet::new(), HashSet::new(), 0);
     for process in processes {
         let open = match numbered(&process.join("fd")) {
             Err(e) if has_ended(&e) || e.kind() == io::ErrorKind::PermissionDenied => continue,
@@ -152,12 +153,15 @@ fn open_files(processes: &[PathBuf]) -> io::Result<u64> {
             if name.starts_with(b"/memfd:") {
                 let file = fs::metadata(&at).ok();
                 nameless.extend(file.map(|file| ((file.dev(), file.ino()), file.blocks() * 512)));
-            } else if name.starts_with(b"pipe:") || name.starts_with(b"socket:") {
-                queues.insert(to);
+            } else if name.starts_with(b"pipe:") {
+                pipes.insert(to);
+            } else if name.starts_with(b"socket:") {
+                sockets.insert(to);
             }
         }
     }
-    Ok(nameless.values().sum::<u64>() + queues.len() as u64 * PIPE + count * OPEN)
+    let queues = pipes.len() as u64 * PIPE + sockets.len() as u64 * SOCKET;
+    Ok(nameless.values().sum::<u64>() + queues + count * OPEN)
 }
 
 /// Bytes of System V segments that no process has mapped, of messages that nobody has read, and of semaphores.
@@ -262,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_processes_have_open_is_counted_once_for_each_pipe() {
+    fn what_processes_have_open_is_counted_once_for_each_pipe_and_socket() {
         use std::os::unix::fs::symlink;
         let own = tempfile::tempdir().unwrap();
         let processes = ["1", "2"].map(|number| own.path().join(number));
@@ -272,6 +276,6 @@ mod tests {
                 symlink(to, process.join("fd").join(number)).unwrap();
             }
         }
-        assert_eq!(open_files(&processes).unwrap(), 6 * OPEN + 2 * PIPE);
+        assert_eq!(open_files(&processes).unwrap(), 6 * OPEN + PIPE + SOCKET);
     }
 }
