@@ -19,8 +19,8 @@ const SOONEST: Duration = Duration::from_millis(10);
 const LATEST: Duration = Duration::from_millis(500);
 /// What passes between two counts is at least so many times as long as one takes.
 const RARELY: u32 = 4;
-/// It is too much when so many counts in a row say so: while a large process starts another one, both are as large for a
-/// moment.
+/// Several processes together have too much when so many counts in a row say so: while a large process starts another one, both
+/// are as large for a moment.
 const SURE: u32 = 4;
 /// `f_type` of a file system in memory.
 const TMPFS: FsWord = 0x0102_1994;
@@ -69,32 +69,34 @@ impl Watch {
         while over < SURE {
             let begun = Instant::now();
             let Ok(used) = self.used() else { return };
-            let room = self.most.saturating_sub(used);
+            if used.least >= self.most {
+                return;
+            }
+            let room = self.most.saturating_sub(used.all);
             over = if room == 0 { over + 1 } else { 0 };
             let pause = Duration::from_millis(room.saturating_mul(1000) / PACE);
             sleep(pause.clamp(SOONEST, LATEST).max(begun.elapsed() * RARELY));
         }
     }
 
-    /// Bytes, or more where that is less than may be.
-    fn used(&self) -> io::Result<u64> {
+    fn used(&self) -> io::Result<Used> {
         let held: u64 = self.memory.iter().map(|at| held(at)).sum::<io::Result<u64>>()?;
         let processes = numbered(Path::new("/proc"))?;
         let files = held.saturating_add(system_v()?).saturating_add(open_files(&processes)?);
-        Ok(files + self.used_by(&processes, self.most.saturating_sub(files))?)
+        let Used { all, least } = self.used_by(&processes, self.most.saturating_sub(files))?;
+        Ok(Used { all: files + all, least: files + least })
     }
 
-    /// Bytes that processes have, or more where that is less than `most`; what they share is counted for each where the kernel
-    /// does not divide it.
-    fn used_by(&self, processes: &[PathBuf], most: u64) -> io::Result<u64> {
+    /// What processes have; what they share is counted for each where the kernel does not divide it.
+    fn used_by(&self, processes: &[PathBuf], most: u64) -> io::Result<Used> {
         let status = |dir: &PathBuf| sums(&dir.join("status"), [&OWN, &SHARED, &TABLES]);
         let counted = processes.iter().map(status).collect::<io::Result<Vec<_>>>()?;
         let tables: u64 = counted.iter().map(|[_, _, tables]| tables).sum();
         let all = counted.iter().map(|[own, shared, _]| own + shared).sum::<u64>() + tables;
-        // At least so much is used, whatever is shared. If that is too much already, the slow count is not needed.
-        let least = counted.iter().map(|[own, _, _]| *own).max().unwrap_or(0) + tables;
+        let least = counted.iter().map(|[own, _, tables]| own + tables).max().unwrap_or(0);
+        // If the largest has too much alone, the slow count is not needed.
         if all < most || least >= most || !self.divides {
-            return Ok(all);
+            return Ok(Used { all, least });
         }
         let shares = processes.iter().zip(counted).map(|(dir, [own, shared, _])| {
             match sums(&dir.join("smaps_rollup"), [&SHARES]) {
@@ -103,8 +105,16 @@ impl Watch {
                 shares => shares.map(|[shares]| shares),
             }
         });
-        Ok(shares.sum::<io::Result<u64>>()? + tables)
+        Ok(Used { all: shares.sum::<io::Result<u64>>()? + tables, least })
     }
+}
+
+/// Bytes that are used.
+struct Used {
+    /// By all; more where that is less than may be.
+    all: u64,
+    /// By files and the largest process, of what it shares with nobody: no second count says less because a process was started.
+    least: u64,
 }
 
 /// Whether the kernel tells of a process, this one's directory in `/proc`, what share it has of what is in memory; `None`: not
@@ -220,7 +230,7 @@ mod tests {
         let own = tempfile::tempdir().unwrap();
         let write = |file: &str, text: &str| fs::write(own.path().join(file), text).unwrap();
         let used_of = |divides, most| {
-            Watch { most, memory: Vec::new(), divides }.used_by(&[own.path().to_owned()], most).unwrap()
+            Watch { most, memory: Vec::new(), divides }.used_by(&[own.path().to_owned()], most).unwrap().all
         };
         let used = |divides| used_of(divides, 105 << 10);
         // 4.4
