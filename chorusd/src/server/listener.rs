@@ -9,13 +9,14 @@ use interprocess::local_socket::tokio::{Listener, Stream};
 use interprocess::local_socket::traits::StreamCommon as _;
 use interprocess::local_socket::traits::tokio::Listener as _;
 use tokio::io::AsyncWriteExt as _;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::connection::serve;
 use super::reply;
 use crate::failure::Failure;
+use crate::lifecycle::socket::{Bound, SocketFile};
 use crate::ops::Ops;
 
 /// The listening socket and its connections.
@@ -36,13 +37,21 @@ impl Server {
         Self { ops, connections: TaskTracker::new(), stop }
     }
 
-    /// Accepts until the stop, then returns; [`Server::drain`] waits for the connections.
-    pub async fn accept(&self, listener: Listener) {
+    /// Accepts until the stop, then returns; [`Server::drain`] waits for the connections. Sockets that come by `moved` take the
+    /// place of the one before.
+    pub async fn accept(&self, (mut listener, mut file): (Listener, SocketFile), mut moved: mpsc::Receiver<Bound>) {
         let permits = Arc::new(Semaphore::new(self.ops.config.max_connections));
         let mut next = 0_u64;
         loop {
             let stream = tokio::select! {
-                () = self.stop.cancelled() => return,
+                () = self.stop.cancelled() => break,
+                Some(bound) = moved.recv() => {
+                    match bound.listen() {
+                        Ok(now) => (listener, file) = now,
+                        Err(failure) => tracing::error!(%failure, "the daemon cannot be reached"),
+                    }
+                    continue;
+                }
                 accepted = listener.accept() => match accepted {
                     Ok(stream) => stream,
                     Err(e) => {
@@ -72,6 +81,9 @@ impl Server {
                 drop(permit);
             });
         }
+        // In this order: whoever still sees the file is refused, and does not wait.
+        drop(listener);
+        drop(file);
     }
 
     /// Waits until every connection has had its last answer.
