@@ -64,8 +64,9 @@ impl App {
             return Ok(places);
         }
         let user = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
-        let found = paths::places(self.global.socket.as_deref(), |name| std::env::var_os(name), user.as_deref(), None)
-            .map_err(|error| Failure::usage(error.to_string()))?;
+        let env = |name: &str| std::env::var_os(name);
+        let found = paths::places(self.global.socket.as_deref(), env, user.as_deref(), None, paths::is_runtime_dir);
+        let found = found.map_err(|error| Failure::usage(error.to_string()))?;
         Ok(self.places.get_or_init(|| found))
     }
 

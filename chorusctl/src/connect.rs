@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use chorus_proto::Client;
 use chorus_proto::error::exit;
+use chorus_proto::instance::{self, Holder};
 use chorus_proto::paths::Places;
+use chorus_proto::server::ForeignServer;
 
 use crate::cli::Global;
 use crate::error::{Failure, plain};
@@ -30,21 +32,21 @@ const LONGEST_SOCKET: usize = 107;
 /// # Errors
 /// [`Failure`] where none can be reached.
 pub fn connect(places: &Places, global: &Global) -> Result<Client, Failure> {
-    match reach(&places.socket, global)? {
+    match reach(places, global)? {
         Some(client) => Ok(client),
-        None if global.no_autostart => Err(nobody(&places.socket)),
+        None if global.no_autostart => Err(nobody(places)),
         None => start(places, global),
     }
 }
 
-/// Connects to a daemon that runs; `None` where none does.
+/// Connects to a daemon that runs, wherever it listens; `None` where none does.
 ///
 /// # Errors
 /// [`Failure`] where one may run but cannot be reached.
-pub fn reach(socket: &Path, global: &Global) -> Result<Option<Client>, Failure> {
-    let client = match Client::connect(socket) {
+pub fn reach(places: &Places, global: &Global) -> Result<Option<Client>, Failure> {
+    let client = match Client::connect_to(places) {
         Ok(client) => client,
-        Err(error) => return absent(socket, &error).map(|()| None),
+        Err(error) => return absent(&places.socket, &error).map(|()| None),
     };
     if global.timeout.is_some() {
         client.set_timeout(global.timeout).map_err(|error| Failure::failed(plain(&error)))?;
@@ -61,16 +63,39 @@ fn absent(socket: &Path, error: &io::Error) -> Result<(), Failure> {
             Err(Failure::usage(format!("the socket's path is longer than {LONGEST_SOCKET} bytes: {shown}"))
                 .hint("set CHORUS_SOCKET to a shorter one"))
         }
+        _ if ForeignServer::is_in(error) => Err(untrusted(error)),
         io::ErrorKind::PermissionDenied => Err(Failure::refused(format!("no permission to connect to {shown}"))
             .hint("only the daemon's own user and root may")),
         _ => Err(Failure::no_daemon(format!("failed to connect to {shown}: {}", plain(error)))),
     }
 }
 
-/// The failure where no daemon runs and none is to be started.
+/// The failure where another user's program listens.
 #[must_use]
-pub fn nobody(socket: &Path) -> Failure {
-    Failure::no_daemon(format!("no daemon listens at {}", socket.display())).hint("chorusctl daemon start")
+pub fn untrusted(error: &io::Error) -> Failure {
+    Failure::refused(error.to_string())
+        .hint("nothing was sent; choose a socket of your own with --socket or CHORUS_SOCKET")
+}
+
+/// The failure where no daemon can be reached and none is to be started.
+#[must_use]
+pub fn nobody(places: &Places) -> Failure {
+    let failure = Failure::no_daemon(format!("no daemon listens at {}", places.socket.display()));
+    match instance::holder(&places.home) {
+        None => failure.hint("chorusctl daemon start"),
+        Some(holder) => elsewhere(failure, places, &holder),
+    }
+}
+
+/// Says of a failure to reach a daemon who serves the home instead.
+fn elsewhere(failure: Failure, places: &Places, holder: &Holder) -> Failure {
+    let failure = failure.and(&holder.describe(&places.home));
+    match holder.socket.as_ref().filter(|socket| **socket != places.socket) {
+        Some(socket) if places.socket_is_named => failure.hint(format!("use that one: --socket {}", socket.display())),
+        // It was tried.
+        Some(_) => failure.hint("chorusctl daemon restart"),
+        None => failure.hint("it is starting, stopping or about to listen again: try again in a second"),
+    }
 }
 
 /// Starts a daemon and connects to it.
@@ -81,28 +106,34 @@ pub fn start(places: &Places, global: &Global) -> Result<Client, Failure> {
     let deadline = Instant::now() + global.timeout.unwrap_or(READY);
     let daemon = Spawned::new(global.socket.as_deref())?;
     match daemon.wait_until_ready(deadline) {
-        Ok(()) => reach(&places.socket, global)?.ok_or_else(|| {
+        Ok(()) => reach(places, global)?.ok_or_else(|| {
             Failure::no_daemon(format!("the daemon started, but nobody listens at {}", places.socket.display()))
         }),
         Err(NotReady::Exited { status, failure }) if status == exit::CONFLICT => {
-            rival(&places.socket, global, deadline)?.ok_or(failure)
+            rival(places, global, deadline)?.ok_or(failure)
         }
         Err(NotReady::Exited { failure, .. } | NotReady::Late(failure)) => Err(failure),
     }
 }
 
 /// The daemon that somebody else started at the same moment, once it listens.
-fn rival(socket: &Path, global: &Global, deadline: Instant) -> Result<Option<Client>, Failure> {
+fn rival(places: &Places, global: &Global, deadline: Instant) -> Result<Option<Client>, Failure> {
     let deadline = deadline.min(Instant::now() + RIVAL);
     loop {
-        if let Some(client) = reach(socket, global)? {
+        if let Some(client) = reach(places, global)? {
             return Ok(Some(client));
         }
-        // Something that is no socket will never answer.
-        let hopeless = socket.symlink_metadata().is_ok_and(|there| !there.file_type().is_socket());
+        // Something that is no socket will never answer, and a daemon that listens elsewhere will not listen here.
+        let hopeless = places.socket.symlink_metadata().is_ok_and(|there| !there.file_type().is_socket())
+            || (places.socket_is_named && listens_elsewhere(places));
         if hopeless || Instant::now() >= deadline {
             return Ok(None);
         }
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Tells if the daemon of the home listens at another socket than that of `places`.
+fn listens_elsewhere(places: &Places) -> bool {
+    instance::holder(&places.home).and_then(|holder| holder.socket).is_some_and(|socket| socket != places.socket)
 }

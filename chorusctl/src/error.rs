@@ -4,8 +4,10 @@ use std::borrow::Cow;
 use std::io;
 
 use chorus_proto::error::exit;
+use chorus_proto::server::ForeignServer;
 use chorus_proto::{CallError, ErrorKind, RpcError};
 
+use crate::connect;
 use crate::ui::Notes;
 
 /// A command that did not succeed. Commands return it; only `main` prints it and ends the process.
@@ -94,6 +96,15 @@ impl Failure {
         self
     }
 
+    /// Says `more` after what failed.
+    #[must_use]
+    pub fn and(mut self, more: &str) -> Self {
+        if let Reason::Said { what, .. } = &mut *self.0 {
+            *what = format!("{what}; {more}").into();
+        }
+        self
+    }
+
     /// Puts `place` before what failed, where it is not named yet.
     #[must_use]
     pub fn at(mut self, place: &str) -> Self {
@@ -163,6 +174,7 @@ impl From<CallError> for Failure {
                 io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
                     Self::failed("the daemon went away before it answered").hint(LOGS)
                 }
+                _ if ForeignServer::is_in(&error) => connect::untrusted(&error),
                 _ => Self::failed(format!("connection to the daemon failed: {}", plain(&error))).hint(LOGS),
             },
         }

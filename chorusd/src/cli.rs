@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use chorus_proto::paths::places;
+use chorus_proto::paths::{is_runtime_dir, places};
 use clap::Parser;
 use directories::BaseDirs;
 
@@ -58,6 +58,7 @@ fn run(args: &Args) -> Result<()> {
         |name| std::env::var_os(name),
         dirs.as_ref().map(BaseDirs::home_dir),
         dirs.as_ref().map(BaseDirs::config_dir),
+        is_runtime_dir,
     )
     .map_err(|e| Failure::invalid(e.to_string()).hint("set CHORUS_HOME to a directory of your own"))?;
     let places = places.absolute().map_err(|e| Failure::io("cannot tell the working directory", &e))?;

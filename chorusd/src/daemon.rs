@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use chorus_proto::methods::doctor::{DoctorParams, DoctorResult};
-use chorus_proto::paths::Places;
+use chorus_proto::paths::{HOME_SOCKET, Places};
 use chorus_proto::{EventType, Trigger};
 use futures_util::StreamExt as _;
 use jiff::tz::TimeZone;
 use serde_json::json;
+use tokio::sync::mpsc;
 use tokio::time::{Instant as Moment, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -28,7 +29,7 @@ use crate::discord::Discord;
 use crate::failure::{Failure, Result};
 use crate::lifecycle::{
     detach, fingerprint, home, leftover, lock::InstanceLock, log, passed::Passed, service, signals, signals::Stops,
-    socket,
+    socket, socket::Bound, watch, watch::Watch,
 };
 use crate::llm::Models;
 use crate::memory;
@@ -62,18 +63,18 @@ pub fn run(places: &Places, detached: bool) -> Result<()> {
     let socket = passed.as_ref().and_then(Passed::path).unwrap_or_else(|| expected.clone());
     let places = &Places { socket, ..places.clone() };
     home::prepare(&places.home)?;
-    let _lock = InstanceLock::take(&places.home)?;
+    let lock = Arc::new(InstanceLock::take(&places.home)?);
     let redactor = redactor(places, &config);
     let log = log::start(&places.home, config.log_level, !detached, redactor.clone())?;
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
         let daemon = Daemon::start(places, config, Clock::system(), (&own_program()?, redactor)).await?;
-        let listener = match passed {
-            Some(passed) => passed.listen(expected)?,
-            None => socket::listen(&places.socket)?,
+        let bound = match passed {
+            Some(passed) => passed.bound(expected),
+            None => socket::bind(&places.socket)?,
         };
         daemon
-            .serve(listener, signals::stops()?, || {
+            .serve((bound, expected, &lock), signals::stops()?, || {
                 detach::say_ready();
                 if detached && let Ok(file) = log.file() {
                     detach::release_streams(&file);
@@ -98,12 +99,12 @@ pub fn run(places: &Places, detached: bool) -> Result<()> {
 pub fn run_with(places: &Places, program: &Path, clock: Clock, stops: Stops, ready: impl FnOnce()) -> Result<()> {
     let config = config::load(&places.config, |_| None)?;
     home::prepare(&places.home)?;
-    let _lock = InstanceLock::take(&places.home)?;
+    let lock = Arc::new(InstanceLock::take(&places.home)?);
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
         let redactor = redactor(places, &config);
         let daemon = Daemon::start(places, config, clock, (program, redactor)).await?;
-        daemon.serve(socket::listen(&places.socket)?, stops, ready).await
+        daemon.serve((socket::bind(&places.socket)?, &places.socket, &lock), stops, ready).await
     });
     runtime.shutdown_background();
     ended
@@ -173,6 +174,7 @@ struct Daemon {
     /// Set when storage can no longer be trusted.
     fatal: CancellationToken,
     why: Arc<OnceLock<Failure>>,
+    on_fatal: crate::store::OnFatal,
 }
 
 impl Daemon {
@@ -227,7 +229,7 @@ impl Daemon {
             clock,
             config,
             home: places.home.clone(),
-            socket: places.socket.clone(),
+            socket: socket::Address::new(places.socket.clone()),
             started,
             connections: AtomicU64::new(0),
             stop: CancellationToken::new(),
@@ -269,13 +271,14 @@ impl Daemon {
             took = ?started.elapsed(),
             "started"
         );
-        Ok(Self { ops, tasks, recovered, fatal, why })
+        Ok(Self { ops, tasks, recovered, fatal, why, on_fatal })
     }
 
-    /// Takes connections until a word, a request or a fault ends it, then stops in order.
+    /// Takes connections until a word, a request or a fault ends it, then stops in order. The socket is bound, and was asked for
+    /// at a path that may be another.
     async fn serve(
         mut self,
-        listener: interprocess::local_socket::tokio::Listener,
+        (bound, asked, lock): (Bound, &Path, &Arc<InstanceLock>),
         mut stops: Stops,
         ready: impl FnOnce(),
     ) -> Result<()> {
@@ -283,9 +286,17 @@ impl Daemon {
         self.ops.registry.arm();
         let stop = CancellationToken::new();
         let server = Arc::new(Server::new(self.ops.clone(), stop.clone()));
+        let (moved, sockets) = mpsc::channel(1);
+        let places = watch::Places {
+            asked: asked.to_owned(),
+            fallback: self.ops.home.join(HOME_SOCKET),
+            address: self.ops.socket.clone(),
+        };
+        let watch = Watch::start(lock, &bound, places, moved, self.on_fatal.clone())?;
+        let listening = bound.listen()?;
         let accepting = {
             let server = server.clone();
-            tokio::spawn(async move { server.accept(listener).await })
+            tokio::spawn(async move { server.accept(listening, sockets).await })
         };
         ready();
         service::ready(&format!("{} agents", self.ops.directory.names().len()));
@@ -316,6 +327,7 @@ impl Daemon {
         let discord_until = Moment::now() + self.ops.config.stop_timeout.mul_f64(0.7);
         let discord = tokio::spawn(async move { discord.stop(discord_until).await });
         leftover::note(&self.ops.home);
+        watch.stopping();
         stop.cancel();
         // Not waited for: an agent that is busy holds up nobody.
         tokio::spawn({

@@ -11,8 +11,11 @@ use serde_json::value::RawValue;
 
 use crate::error::RpcError;
 use crate::frame::{self, MAX_FRAME};
+use crate::instance;
 use crate::methods::Method;
+use crate::paths::Places;
 use crate::rpc::{Incoming, Progress, RequestOut, VERSION};
+use crate::server::{self, ForeignServer};
 
 /// Why a call has no result.
 #[derive(Debug)]
@@ -67,13 +70,33 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to the socket at `path`.
+    /// Connects to the socket at `path`. A server of another user, root's excepted, is sent nothing.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] or [`io::ErrorKind::ConnectionRefused`] where no daemon listens.
+    /// [`io::ErrorKind::NotFound`] or [`io::ErrorKind::ConnectionRefused`] where no daemon listens,
+    /// [`crate::server::ForeignServer`] where another user's program does.
     pub fn connect(path: &Path) -> io::Result<Self> {
         let stream = Stream::connect(path.to_fs_name::<GenericFilePath>()?)?;
+        server::check(&stream, path)?;
         Ok(Self { stream, next_id: 1, deadline: None, body: Vec::new() })
+    }
+
+    /// Connects to the daemon of `places`: at its socket or, if nobody listens there, at the one that the lock file of its
+    /// home names.
+    ///
+    /// # Errors
+    /// As [`Client::connect`].
+    pub fn connect_to(places: &Places) -> io::Result<Self> {
+        let nobody = match Self::connect(&places.socket) {
+            Err(error) if may_be_elsewhere(&error) => error,
+            connected => return connected,
+        };
+        match instance::socket_elsewhere(places).map(|socket| Self::connect(&socket)) {
+            None => Err(nobody),
+            // It is going, or has gone, since it wrote that.
+            Some(Err(error)) if may_be_elsewhere(&error) => Err(nobody),
+            Some(connected) => connected,
+        }
     }
 
     /// Longest wait for bytes of an answer; `None` waits for ever. A wait that runs out is
@@ -204,6 +227,13 @@ impl Client {
         }
         frame::read(&mut &self.stream, &mut self.body, MAX_FRAME)
     }
+}
+
+/// Tells if `error` says that nobody listens at a path, or that the path is another user's.
+pub(crate) fn may_be_elsewhere(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, NotADirectory, NotFound, PermissionDenied};
+    matches!(error.kind(), NotFound | ConnectionRefused | NotADirectory | PermissionDenied)
+        && !ForeignServer::is_in(error)
 }
 
 /// Whether the `params` of a notification name the request `id`.

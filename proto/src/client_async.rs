@@ -12,10 +12,13 @@ use serde_json::value::RawValue;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_util::codec::{Decoder as _, Encoder as _};
 
-use crate::client::CallError;
+use crate::client::{CallError, may_be_elsewhere};
 use crate::codec::FrameCodec;
+use crate::instance;
 use crate::methods::Method;
+use crate::paths::Places;
 use crate::rpc::{Incoming, RequestOut, VERSION};
+use crate::server;
 
 /// A connection to `chorusd`.
 #[derive(Debug)]
@@ -27,13 +30,31 @@ pub struct AsyncClient {
 }
 
 impl AsyncClient {
-    /// Connects to the socket at `path`.
+    /// Connects to the socket at `path`. A server of another user, root's excepted, is sent nothing.
     ///
     /// # Errors
     /// As [`crate::Client::connect`].
     pub async fn connect(path: &Path) -> io::Result<Self> {
         let stream = Stream::connect(path.to_fs_name::<GenericFilePath>()?).await?;
+        server::check(&stream, path)?;
         Ok(Self { stream, codec: FrameCodec::default(), incoming: BytesMut::new(), next_id: 1 })
+    }
+
+    /// Connects to the daemon of `places`: at its socket or, if nobody listens there, at the one that the lock file of its
+    /// home names.
+    ///
+    /// # Errors
+    /// As [`crate::Client::connect`].
+    pub async fn connect_to(places: &Places) -> io::Result<Self> {
+        let nobody = match Self::connect(&places.socket).await {
+            Err(error) if may_be_elsewhere(&error) => error,
+            connected => return connected,
+        };
+        let Some(socket) = instance::socket_elsewhere(places) else { return Err(nobody) };
+        match Self::connect(&socket).await {
+            Err(error) if may_be_elsewhere(&error) => Err(nobody),
+            connected => connected,
+        }
     }
 
     /// Calls `M` and returns its result.

@@ -7,12 +7,17 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// The socket inside a home: of an isolated instance, and of a daemon that cannot listen where it should.
+pub const HOME_SOCKET: &str = "run/chorusd.sock";
+
 /// The places of one instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
     pub home: PathBuf,
     pub socket: PathBuf,
     pub config: PathBuf,
+    /// `--socket` or `CHORUS_SOCKET` names the socket.
+    pub socket_is_named: bool,
 }
 
 /// Neither `CHORUS_HOME` nor a home directory of the user is known.
@@ -28,7 +33,8 @@ impl std::fmt::Display for NoHome {
 impl std::error::Error for NoHome {}
 
 /// Finds the places. `env` looks a variable up, `home_dir` is the user's, `config_dir` the platform's directory for
-/// configuration (`home_dir/.config` where it is not known).
+/// configuration (`home_dir/.config` where it is not known). `is_runtime_dir` tells if the directory that `XDG_RUNTIME_DIR`
+/// names can be used; see [`is_runtime_dir`].
 ///
 /// # Errors
 /// [`NoHome`].
@@ -37,6 +43,7 @@ pub fn places(
     env: impl Fn(&str) -> Option<OsString>,
     home_dir: Option<&Path>,
     config_dir: Option<&Path>,
+    is_runtime_dir: impl Fn(&Path) -> bool,
 ) -> Result<Places, NoHome> {
     let path = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let chorus_home = path("CHORUS_HOME");
@@ -46,15 +53,15 @@ pub fn places(
         (None, None) => return Err(NoHome),
     };
     // A runtime directory must be absolute to count (XDG Base Directory Specification).
-    let runtime = || path("XDG_RUNTIME_DIR").filter(|dir| dir.is_absolute());
-    let socket = if let Some(given) = socket_flag {
-        given.to_path_buf()
-    } else if let Some(given) = path("CHORUS_SOCKET") {
-        given
+    let runtime = || path("XDG_RUNTIME_DIR").filter(|dir| dir.is_absolute() && is_runtime_dir(dir));
+    let named = socket_flag.map(Path::to_path_buf).or_else(|| path("CHORUS_SOCKET"));
+    let socket_is_named = named.is_some();
+    let socket = if let Some(named) = named {
+        named
     } else if let (None, Some(runtime)) = (&chorus_home, runtime()) {
         runtime.join("chorus/chorusd.sock")
     } else {
-        home.join("run/chorusd.sock")
+        home.join(HOME_SOCKET)
     };
     let config = if let Some(given) = path("CHORUS_CONFIG") {
         given
@@ -65,7 +72,21 @@ pub fn places(
     } else {
         home_dir.ok_or(NoHome)?.join(".config/chorus/config.toml")
     };
-    Ok(Places { home, socket, config })
+    Ok(Places { home, socket, config, socket_is_named })
+}
+
+/// Tells if a socket can lie below `dir`: it is a directory of the own user's, or one of root's that everybody may write to and
+/// nobody may clear (sticky). A session that has ended leaves `XDG_RUNTIME_DIR` behind without its directory, and `su` leaves it
+/// with that of another user: neither counts.
+#[cfg(unix)]
+#[must_use]
+pub fn is_runtime_dir(dir: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let shared = |mode: u32| mode & 0o1002 == 0o1002;
+    dir.metadata().is_ok_and(|found| {
+        let ours = found.uid() == rustix::process::geteuid().as_raw();
+        found.is_dir() && (ours || (found.uid() == 0 && shared(found.mode())))
+    })
 }
 
 impl Places {
@@ -78,6 +99,7 @@ impl Places {
             home: std::path::absolute(self.home)?,
             socket: std::path::absolute(self.socket)?,
             config: std::path::absolute(self.config)?,
+            socket_is_named: self.socket_is_named,
         })
     }
 }
@@ -88,7 +110,8 @@ mod tests {
 
     fn find(flag: Option<&str>, vars: &[(&str, &str)], home: Option<&str>) -> Result<[String; 3], NoHome> {
         let env = |name: &str| vars.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value));
-        let places = places(flag.map(Path::new), env, home.map(Path::new), Some(Path::new("/u/.config")))?;
+        let there = |dir: &Path| !dir.starts_with("/gone");
+        let places = places(flag.map(Path::new), env, home.map(Path::new), Some(Path::new("/u/.config")), there)?;
         Ok([places.home, places.socket, places.config].map(|path| path.display().to_string()))
     }
 
@@ -118,6 +141,17 @@ mod tests {
         assert_eq!(places("/run/user/7").as_deref(), Ok("/run/user/7/chorus/chorusd.sock"));
         assert_eq!(places("run/user/7").as_deref(), Ok("/u/.chorus-agents/run/chorusd.sock"));
         assert_eq!(places("").as_deref(), Ok("/u/.chorus-agents/run/chorusd.sock"));
+        assert_eq!(places("/gone/7").as_deref(), Ok("/u/.chorus-agents/run/chorusd.sock"), "the session has ended");
+    }
+
+    #[test]
+    fn only_the_flag_and_the_variable_name_a_socket() {
+        let named = |flag: Option<&str>, name: &str| {
+            let env = |asked: &str| (asked == name).then(|| OsString::from("/s.sock"));
+            places(flag.map(Path::new), env, Some(Path::new("/u")), None, |_| true).map(|places| places.socket_is_named)
+        };
+        assert_eq!((named(Some("/f"), ""), named(None, "CHORUS_SOCKET")), (Ok(true), Ok(true)));
+        assert_eq!((named(None, "XDG_RUNTIME_DIR"), named(None, "CHORUS_HOME")), (Ok(false), Ok(false)));
     }
 
     #[test]
@@ -138,7 +172,7 @@ mod tests {
 
     #[test]
     fn without_a_platform_directory_configuration_is_in_dot_config() {
-        let found = places(None, |_| None, Some(Path::new("/u")), None).map(|places| places.config);
+        let found = places(None, |_| None, Some(Path::new("/u")), None, |_| true).map(|places| places.config);
         assert_eq!(found, Ok(PathBuf::from("/u/.config/chorus/config.toml")));
     }
 }

@@ -38,7 +38,12 @@ impl Inside {
     }
 
     fn try_start(home: &Home, hands: &Hands) -> Result<Self> {
-        let places = Places { home: home.path.clone(), socket: home.socket(), config: home.path.join("config.toml") };
+        let places = Places {
+            home: home.path.clone(),
+            socket: home.socket(),
+            config: home.path.join("config.toml"),
+            socket_is_named: false,
+        };
         let (stop, stops) = mpsc::channel(2);
         let (say, ready) = blocking::sync_channel(1);
         let clock = hands.clock();

@@ -28,7 +28,7 @@ pub struct Args {
 /// # Errors
 /// A check that failed, or why nothing could be checked.
 pub fn run(args: &Args, app: &mut App) -> Result<(), Failure> {
-    let raw = match connect::reach(&app.places()?.socket, &app.global)? {
+    let raw = match connect::reach(app.places()?, &app.global)? {
         // The daemon may be the one that cannot start.
         None if args.rebuild => connect::rebuild(app.global.socket.as_deref())?,
         None => app.call_raw::<Doctor>(&DoctorParams::default())?,

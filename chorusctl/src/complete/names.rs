@@ -1,7 +1,6 @@
 //! Names that the daemon knows: asked briefly, silent where it does not answer, and no daemon is started for it.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -13,6 +12,7 @@ use chorus_proto::methods::memory::{List as Memory, ListParams as MemoryParams};
 use chorus_proto::methods::models::{List as Models, ModelsParams};
 use chorus_proto::methods::permissions::{List as Profiles, ListParams as ProfilesParams};
 use chorus_proto::methods::tasks::{List as Tasks, ListParams as TasksParams, Task};
+use chorus_proto::paths::Places;
 use clap_complete::CompletionCandidate;
 
 use crate::app::App;
@@ -69,10 +69,10 @@ fn sessions() -> Vec<CompletionCandidate> {
     ask(newest)
 }
 
-/// The newest sessions of `agent`, and what they are about; none where the daemon at `socket` does not answer soon.
+/// The newest sessions of `agent`, and what they are about; none where the daemon of `places` does not answer soon.
 #[must_use]
-pub fn sessions_of(socket: &Path, agent: &str) -> Named {
-    ask_at(socket.to_owned(), Some(agent.to_owned()), Instant::now(), newest)
+pub fn sessions_of(places: &Places, agent: &str) -> Named {
+    ask_at(places.clone(), Some(agent.to_owned()), Instant::now(), newest)
 }
 
 fn newest(client: &mut Client, agent: Option<String>) -> Option<Named> {
@@ -159,7 +159,7 @@ fn ask(question: Question) -> Vec<CompletionCandidate> {
     let asked = Instant::now();
     let app = App::new(typed(std::env::args_os()));
     let Ok(places) = app.places() else { return Vec::new() };
-    let names = ask_at(places.socket.clone(), app.agent(), asked, question);
+    let names = ask_at(places.clone(), app.agent(), asked, question);
     let candidate = |(index, (name, about)): (usize, (String, String))| {
         let about = Some(about).filter(|about| !about.is_empty()).map(|about| safe::one_line(&about).into());
         // The newest first: not in alphabetical order.
@@ -169,10 +169,10 @@ fn ask(question: Question) -> Vec<CompletionCandidate> {
 }
 
 /// Asks in a thread of its own: connecting to a daemon that hangs may take for ever.
-fn ask_at(socket: PathBuf, agent: Option<String>, asked: Instant, question: Question) -> Named {
+fn ask_at(places: Places, agent: Option<String>, asked: Instant, question: Question) -> Named {
     let (answer, answered) = mpsc::sync_channel(1);
     std::thread::spawn(move || {
-        let names = Client::connect(&socket).ok().and_then(|mut client| question(&mut client, agent));
+        let names = Client::connect_to(&places).ok().and_then(|mut client| question(&mut client, agent));
         let _ = answer.send(names.unwrap_or_default());
     });
     answered.recv_timeout(PATIENCE.saturating_sub(asked.elapsed())).unwrap_or_default()

@@ -1,57 +1,271 @@
-//! One daemon a home, by a lock that the system gives back when the process ends.
+//! One daemon a home, by locks that the system releases when the process ends: on the home's directory, which every path to
+//! the home leads to, and on the lock file, which daemons of earlier releases know alone.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read as _, Seek as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Seek as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use chorus_proto::ErrorKind;
+use chorus_proto::instance::{Holder, LOCK_FILE};
 
+use super::identity::Identity;
 use crate::failure::{Failure, Result};
 
-/// Held while it lives.
+/// How often a lock is tried that a client holds, which looks at it for a moment.
+const TRIES: u32 = 50;
+/// The time between two of them.
+const BETWEEN: Duration = Duration::from_millis(2);
+
+/// The locks of a home, held while it lives.
 #[derive(Debug)]
 pub struct InstanceLock {
-    _file: File,
+    home: PathBuf,
+    directory: File,
+    held: Mutex<Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    file: File,
+    holder: Holder,
+    /// The daemon stops: it names no socket any more.
+    stopping: bool,
 }
 
 impl InstanceLock {
-    /// Takes the lock of `home`.
+    /// Takes the locks of `home`.
     ///
     /// # Errors
-    /// `already_exists` where another daemon has it.
+    /// `already_exists` if another daemon has one of them.
     pub fn take(home: &Path) -> Result<Self> {
-        let path = home.join("run/chorusd.lock");
-        let failed = |e: &std::io::Error| Failure::io(format_args!("cannot lock {}", path.display()), e);
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&path)
-            .map_err(|e| failed(&e))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let mut pid = String::new();
-                let _ = file.read_to_string(&mut pid);
-                let pid = pid.trim();
-                let who = if pid.is_empty() { String::new() } else { format!(" (pid {pid})") };
-                return Err(Failure::new(
-                    ErrorKind::AlreadyExists,
-                    format!("a daemon{who} is running for {} already", home.display()),
-                )
-                .hint("use it, or stop it with `chorusctl daemon stop`"));
-            }
-            Err(TryLockError::Error(e)) => return Err(failed(&e)),
+        let directory =
+            File::open(home).map_err(|e| Failure::io(format_args!("cannot open {}", home.display()), &e))?;
+        match lock(&directory) {
+            Ok(true) => {}
+            Ok(false) => return Err(taken(home)),
+            // A file system that locks no directories, such as NFS: the lock file is all there is.
+            Err(_) => {}
         }
-        // The pid is for people; the lock is what counts.
-        let noted = file
-            .set_len(0)
-            .and_then(|()| file.rewind())
-            .and_then(|()| file.write_all(format!("{}\n", std::process::id()).as_bytes()));
-        noted.map_err(|e| failed(&e))?;
-        Ok(Self { _file: file })
+        let path = home.join(LOCK_FILE);
+        let failed = |e: &io::Error| Failure::io(format_args!("cannot lock {}", path.display()), e);
+        let mut file = open(&path).map_err(|e| failed(&e))?;
+        if !lock(&file).map_err(|e| failed(&e))? {
+            return Err(taken(home));
+        }
+        let holder = Holder { pid: Some(std::process::id()), ..Holder::default() };
+        write(&mut file, &holder).map_err(|e| failed(&e))?;
+        Ok(Self { home: home.to_owned(), directory, held: Mutex::new(Held { file, holder, stopping: false }) })
+    }
+
+    /// Writes into the lock file that the daemon listens at `socket`, though it was asked to at `asked`.
+    pub fn listens_at(&self, socket: &Path, asked: &Path) {
+        let mut held = self.held();
+        if held.stopping {
+            return;
+        }
+        held.holder.socket = Some(socket.to_owned());
+        held.holder.asked = (socket != asked).then(|| asked.to_owned());
+        held.write();
+    }
+
+    /// Takes the socket out of the lock file: whoever looks for the daemon from now on finds one that is stopping.
+    pub fn stopping(&self) {
+        let mut held = self.held();
+        held.stopping = true;
+        (held.holder.socket, held.holder.asked) = (None, None);
+        held.write();
+    }
+
+    /// Puts the lock file back if it was removed or replaced; true if it did.
+    ///
+    /// # Errors
+    /// `storage_failed`: the home was moved or removed, or another daemon has the new lock file; nothing may be acknowledged
+    /// any more. Other kinds: the lock file cannot be put back; the lock on the home holds nevertheless.
+    pub fn check(&self) -> Result<bool> {
+        let fatal = |what: String| Failure::new(ErrorKind::StorageFailed, what);
+        match self.home.metadata() {
+            Ok(found) if self.directory.metadata().is_ok_and(|ours| Identity::of(&ours) == Identity::of(&found)) => {}
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Ok(false),
+            _ => {
+                let what = format!("{} was moved or removed while the daemon ran", self.home.display());
+                return Err(fatal(what).hint("put it back and start the daemon again"));
+            }
+        }
+        let path = self.home.join(LOCK_FILE);
+        let mut held = self.held();
+        let found = path.metadata().ok().map(|found| Identity::of(&found));
+        if found.is_some() && found == held.file.metadata().ok().map(|ours| Identity::of(&ours)) {
+            return Ok(false);
+        }
+        let failed =
+            |e: io::Error| Failure { kind: ErrorKind::Internal, ..Failure::io("cannot put back the lock file", &e) };
+        make(&self.home.join("run")).map_err(failed)?;
+        let mut file = open(&path).map_err(failed)?;
+        if !lock(&file).map_err(failed)? {
+            let other = Holder::read(&self.home).unwrap_or_default();
+            return Err(fatal(other.describe(&self.home)).hint("stop it, and start the daemon again"));
+        }
+        write(&mut file, &held.holder).map_err(failed)?;
+        held.file = file;
+        Ok(true)
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held {
+    fn write(&mut self) {
+        if let Err(error) = write(&mut self.file, &self.holder) {
+            tracing::warn!(%error, "clients that look elsewhere do not find the socket: the lock file cannot be written");
+        }
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+/// Makes `run/` again, and nothing above it: a home that is gone is not made anew.
+fn make(run: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(run) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn write(file: &mut File, holder: &Holder) -> io::Result<()> {
+    // A reader sees nothing, then the beginning, then all of it.
+    file.set_len(0)?;
+    file.rewind()?;
+    file.write_all(&holder.to_text())
+}
+
+/// Takes the lock; false if another daemon has it. A client that looks whether one has it holds it shared, for a moment.
+fn lock(file: &File) -> io::Result<bool> {
+    for _ in 0..TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        match file.try_lock_shared() {
+            Ok(()) => file.unlock()?,
+            Err(TryLockError::WouldBlock) => return Ok(false),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        std::thread::sleep(BETWEEN);
+    }
+    Ok(false)
+}
+
+fn taken(home: &Path) -> Failure {
+    let holder = Holder::read(home).unwrap_or_default();
+    let stop = match &holder.socket {
+        Some(socket) => format!("use it, or stop it: chorusctl --socket {} daemon stop", socket.display()),
+        None => "use it, or stop it: chorusctl daemon stop".to_owned(),
+    };
+    Failure::new(ErrorKind::AlreadyExists, holder.describe(home)).hint(stop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn home() -> io::Result<tempfile::TempDir> {
+        let home = tempfile::tempdir()?;
+        std::fs::create_dir(home.path().join("run"))?;
+        Ok(home)
+    }
+
+    fn kind<T>(result: Result<T>) -> Option<ErrorKind> {
+        result.err().map(|failure| failure.kind)
+    }
+
+    #[test]
+    fn a_home_is_locked_once_whatever_becomes_of_the_lock_file() -> io::Result<()> {
+        let home = home()?;
+        let lock = InstanceLock::take(home.path()).map_err(io::Error::other)?;
+        let again = || kind(InstanceLock::take(home.path()));
+        assert_eq!(again(), Some(ErrorKind::AlreadyExists));
+        std::fs::remove_file(home.path().join(LOCK_FILE))?;
+        assert_eq!(again(), Some(ErrorKind::AlreadyExists));
+        std::fs::remove_dir_all(home.path().join("run"))?;
+        assert_eq!(again(), Some(ErrorKind::AlreadyExists));
+        drop(lock);
+        std::fs::create_dir(home.path().join("run"))?;
+        assert_eq!(again(), None);
+        Ok(())
+    }
+
+    #[test]
+    fn a_daemon_that_locks_the_file_alone_is_seen() -> io::Result<()> {
+        let home = home()?;
+        let earlier = open(&home.path().join(LOCK_FILE))?;
+        earlier.lock()?;
+        assert_eq!(kind(InstanceLock::take(home.path())), Some(ErrorKind::AlreadyExists));
+        Ok(())
+    }
+
+    #[test]
+    fn a_lock_file_that_is_gone_is_put_back_with_what_it_said() -> io::Result<()> {
+        let home = home()?;
+        let lock = InstanceLock::take(home.path()).map_err(io::Error::other)?;
+        lock.listens_at(Path::new("/h/s"), Path::new("/gone/s"));
+        assert!(!lock.check().map_err(io::Error::other)?);
+        let before = Holder::read(home.path())?;
+        assert_eq!(before.asked.as_deref(), Some(Path::new("/gone/s")));
+        std::fs::remove_dir_all(home.path().join("run"))?;
+        assert!(lock.check().map_err(io::Error::other)?);
+        assert_eq!(Holder::read(home.path())?, before);
+        let file = open(&home.path().join(LOCK_FILE))?;
+        assert!(matches!(file.try_lock(), Err(TryLockError::WouldBlock)));
+        Ok(())
+    }
+
+    #[test]
+    fn a_lock_file_that_another_daemon_holds_ends_this_one() -> io::Result<()> {
+        let home = home()?;
+        let lock = InstanceLock::take(home.path()).map_err(io::Error::other)?;
+        std::fs::remove_file(home.path().join(LOCK_FILE))?;
+        let earlier = open(&home.path().join(LOCK_FILE))?;
+        earlier.lock()?;
+        assert_eq!(kind(lock.check()), Some(ErrorKind::StorageFailed));
+        Ok(())
+    }
+
+    #[test]
+    fn a_home_that_was_moved_is_not_made_again() -> io::Result<()> {
+        let outside = tempfile::tempdir()?;
+        let home = outside.path().join("home");
+        std::fs::create_dir_all(home.join("run"))?;
+        let lock = InstanceLock::take(&home).map_err(io::Error::other)?;
+        std::fs::rename(&home, outside.path().join("moved"))?;
+        assert_eq!(kind(lock.check()), Some(ErrorKind::StorageFailed));
+        assert!(!home.exists());
+        Ok(())
+    }
+
+    #[test]
+    fn clients_that_look_do_not_keep_a_daemon_from_starting() -> io::Result<()> {
+        let home = home()?;
+        let end = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !end.load(std::sync::atomic::Ordering::Relaxed) {
+                        chorus_proto::instance::holder(home.path());
+                    }
+                });
+            }
+            let started = (0..200).filter(|_| InstanceLock::take(home.path()).is_ok()).count();
+            end.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert_eq!(started, 200);
+        });
+        Ok(())
     }
 }

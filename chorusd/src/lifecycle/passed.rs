@@ -4,10 +4,9 @@ use std::os::fd::{FromRawFd as _, OwnedFd, RawFd};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use interprocess::local_socket::tokio::Listener;
-use interprocess::os::unix::uds_local_socket::tokio::Listener as UnixSocket;
 use rustix::net::{AddressFamily, SocketType, sockopt};
 
+use super::socket::Bound;
 use crate::failure::{Failure, Result};
 
 /// The number of the first descriptor that is passed.
@@ -47,18 +46,14 @@ impl Passed {
         self.0.local_addr().ok()?.as_pathname().map(Path::to_path_buf)
     }
 
-    /// Listens at it; `expected` is where clients look. Must be called inside a runtime. The file stays when we end: it
-    /// is not ours.
-    ///
-    /// # Errors
-    /// What the system says.
-    pub fn listen(self, expected: &Path) -> Result<Listener> {
+    /// The socket, bound; `expected` is where clients look. The file stays when the daemon ends: it is the manager's.
+    #[must_use]
+    pub fn bound(self, expected: &Path) -> Bound {
         let path = self.path().unwrap_or_default();
         if path != expected {
-            tracing::warn!("the passed socket is {}; chorusctl looks at {}", path.display(), expected.display());
+            tracing::warn!("the passed socket is {}; chorusctl looks at {} first", path.display(), expected.display());
         }
-        let socket = UnixSocket::try_from(OwnedFd::from(self.0));
-        socket.map(Into::into).map_err(|e| Failure::io("cannot listen at the passed socket", &e))
+        Bound::passed(self.0, path)
     }
 }
 

@@ -2,25 +2,109 @@
 
 use std::fs::Permissions;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use chorus_proto::ErrorKind;
 use interprocess::local_socket::tokio::Listener;
 use interprocess::local_socket::traits::Stream as _;
-use interprocess::local_socket::{GenericFilePath, ListenerOptions, Stream, ToFsName as _};
+use interprocess::local_socket::{GenericFilePath, Stream, ToFsName as _};
+use interprocess::os::unix::uds_local_socket::tokio::Listener as UnixSocket;
 
+use super::identity::Identity;
 use crate::failure::{Failure, Result};
 use crate::store::agents_dir::create_private;
 
 /// Longest path of a socket: `sun_path` less its NUL.
 const MAX_PATH: usize = 107;
 
-/// Listens at `path`. Must be called inside a runtime.
+/// Where the daemon listens now, which changes if its socket is lost.
+#[derive(Debug, Clone)]
+pub struct Address(Arc<Mutex<PathBuf>>);
+
+impl Address {
+    /// The address `path`.
+    #[must_use]
+    pub fn new(path: PathBuf) -> Self {
+        Self(Arc::new(Mutex::new(path)))
+    }
+
+    /// The path of the socket.
+    #[must_use]
+    pub fn get(&self) -> PathBuf {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes it.
+    pub fn set(&self, path: PathBuf) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = path;
+    }
+}
+
+/// A socket that is bound and listens. Dropping it removes its file, unless another has taken the file's place.
+#[derive(Debug)]
+pub struct Bound {
+    listener: UnixListener,
+    file: SocketFile,
+}
+
+/// The file of a socket.
+#[derive(Debug)]
+pub struct SocketFile {
+    pub path: PathBuf,
+    /// `None`: it cannot be seen from here.
+    pub identity: Option<Identity>,
+    /// A service manager made it, and removes it.
+    pub is_passed: bool,
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if !self.is_passed && self.identity.is_some() && self.identity == identity(&self.path) {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// The identity of what is at `path` itself: a link is not followed.
+#[must_use]
+pub fn identity(path: &Path) -> Option<Identity> {
+    path.symlink_metadata().ok().map(|found| Identity::of(&found))
+}
+
+impl Bound {
+    /// A socket that a service manager made at `path`.
+    #[must_use]
+    pub fn passed(listener: UnixListener, path: PathBuf) -> Self {
+        Self { listener, file: SocketFile { identity: identity(&path), path, is_passed: true } }
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn file(&self) -> &SocketFile {
+        &self.file
+    }
+
+    /// Takes connections from now on; the file is removed when the second part is dropped. Must be called inside a runtime.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn listen(self) -> Result<(Listener, SocketFile)> {
+        let socket = UnixSocket::try_from(OwnedFd::from(self.listener));
+        let listener =
+            socket.map_err(|e| Failure::io(format_args!("cannot listen at {}", self.file.path.display()), &e))?;
+        Ok((listener.into(), self.file))
+    }
+}
+
+/// Binds a socket at `path`, where clients can connect at once.
 ///
 /// # Errors
 /// `already_exists` where something is in the way, `denied` where the directory is not safe.
-pub fn listen(path: &Path) -> Result<Listener> {
+pub fn bind(path: &Path) -> Result<Bound> {
     let shown = path.display();
     if path.as_os_str().len() > MAX_PATH {
         return Err(Failure::invalid(format!(
@@ -33,35 +117,45 @@ pub fn listen(path: &Path) -> Result<Listener> {
     check_dir(dir)?;
     clear_the_way(path)?;
     let failed = |e: &io::Error| Failure::io(format_args!("cannot listen at {shown}"), e);
-    let name = path.to_fs_name::<GenericFilePath>().map_err(|e| failed(&e))?;
     // The umask is 077: nobody else can connect before the mode is set either.
-    let listener = ListenerOptions::new().name(name).create_tokio().map_err(|e| failed(&e))?;
+    let listener = UnixListener::bind(path).map_err(|e| failed(&e))?;
+    let file = SocketFile { path: path.to_owned(), identity: identity(path), is_passed: false };
     std::fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(|e| failed(&e))?;
-    Ok(listener)
+    listener.set_nonblocking(true).map_err(|e| failed(&e))?;
+    Ok(Bound { listener, file })
 }
 
 /// The directory must be such that nobody else can put a socket of their own in our place.
 fn check_dir(dir: &Path) -> Result<()> {
+    // A link that leads nowhere is there, too: what is made through it would be its owner's to move.
     let mut existing = dir;
-    while !existing.exists() {
+    while existing.symlink_metadata().is_err() {
         existing = existing.parent().filter(|up| !up.as_os_str().is_empty()).unwrap_or(Path::new("/"));
     }
     let failed = |e: &io::Error| Failure::io(format_args!("cannot use {}", dir.display()), e);
-    let metadata = existing.metadata().map_err(|e| failed(&e))?;
     let us = rustix::process::geteuid().as_raw();
-    let refused = |why: String| {
-        Failure::new(ErrorKind::Denied, format!("the directory {} {why}", existing.display()))
+    let refused = |what: &str, why: String| {
+        Failure::new(ErrorKind::Denied, format!("the {what} {} {why}", existing.display()))
             .hint("name another place with --socket or CHORUS_SOCKET; is XDG_RUNTIME_DIR that of another user?")
     };
+    let foreign = |what, owner| match owner {
+        0 => Ok(()),
+        owner if owner == us => Ok(()),
+        owner => Err(refused(what, format!("belongs to user {owner}, not to user {us}"))),
+    };
+    let link = existing.symlink_metadata().map_err(|e| failed(&e))?;
+    if link.is_symlink() {
+        foreign("link", link.uid())?;
+    }
+    let metadata = existing.metadata().map_err(|e| failed(&e))?;
+    let refused = |why: &str| refused("directory", why.to_owned());
     if !metadata.is_dir() {
-        return Err(refused("is not a directory".into()));
+        return Err(refused("is not a directory"));
     }
-    if metadata.uid() != us && metadata.uid() != 0 {
-        return Err(refused(format!("belongs to user {}, not to user {us}", metadata.uid())));
-    }
+    foreign("directory", metadata.uid())?;
     let (others_write, sticky) = (metadata.mode() & 0o022 != 0, metadata.mode() & 0o1000 != 0);
     if others_write && !sticky {
-        return Err(refused("can be written to by others".into()));
+        return Err(refused("can be written to by others"));
     }
     create_private(dir).map_err(|e| failed(&e))
 }

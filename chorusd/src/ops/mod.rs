@@ -60,7 +60,7 @@ pub struct Ops {
     pub config: Config,
     pub in_force: settings::InForce,
     pub home: PathBuf,
-    pub socket: PathBuf,
+    pub socket: crate::lifecycle::socket::Address,
     pub started_at: Timestamp,
     pub started: Instant,
     /// Connections that are open.

@@ -51,7 +51,7 @@ pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
             started_at: ops.started_at,
             uptime_s: ops.started.elapsed().as_secs(),
             home: ops.home.to_string_lossy().into_owned(),
-            socket: ops.socket.to_string_lossy().into_owned(),
+            socket: ops.socket.get().to_string_lossy().into_owned(),
             protocol: PROTOCOL,
             connections: ops.connections.load(Ordering::Relaxed),
             rss_bytes: rss_bytes(),

@@ -9,7 +9,7 @@ use interprocess::local_socket::tokio::{Listener, Stream};
 use interprocess::local_socket::traits::StreamCommon as _;
 use interprocess::local_socket::traits::tokio::Listener as _;
 use tokio::io::AsyncWriteExt as _;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -17,6 +17,7 @@ use super::connection::serve;
 use super::reply;
 use super::unfinished::Room;
 use crate::failure::Failure;
+use crate::lifecycle::socket::{Bound, SocketFile};
 use crate::ops::Ops;
 
 /// The listening socket and its connections.
@@ -37,14 +38,22 @@ impl Server {
         Self { ops, connections: TaskTracker::new(), stop }
     }
 
-    /// Accepts until the stop, then returns; [`Server::drain`] waits for the connections.
-    pub async fn accept(&self, listener: Listener) {
+    /// Accepts until the stop, then returns; [`Server::drain`] waits for the connections. Sockets that come by `moved` take the
+    /// place of the one before.
+    pub async fn accept(&self, (mut listener, mut file): (Listener, SocketFile), mut moved: mpsc::Receiver<Bound>) {
         let permits = Arc::new(Semaphore::new(self.ops.config.max_connections));
         let room = Room::new(self.ops.config.max_frame);
         let mut next = 0_u64;
         loop {
             let stream = tokio::select! {
-                () = self.stop.cancelled() => return,
+                () = self.stop.cancelled() => break,
+                Some(bound) = moved.recv() => {
+                    match bound.listen() {
+                        Ok(now) => (listener, file) = now,
+                        Err(failure) => tracing::error!(%failure, "the daemon cannot be reached"),
+                    }
+                    continue;
+                }
                 accepted = listener.accept() => match accepted {
                     Ok(stream) => stream,
                     Err(e) => {
@@ -74,6 +83,9 @@ impl Server {
                 drop(permit);
             });
         }
+        // In this order: whoever still sees the file is refused, and does not wait.
+        drop(listener);
+        drop(file);
     }
 
     /// Waits until every connection has had its last answer.

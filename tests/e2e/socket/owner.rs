@@ -121,8 +121,9 @@ fn the_runtime_directory_holds_the_socket_where_it_is_ours() {
     Raw::connect(&runtime.join("chorus/chorusd.sock")).hello();
 }
 
+/// As `su` leaves it behind: the home has a place of its own.
 #[test]
-fn a_runtime_directory_of_somebody_else_is_refused() {
+fn a_runtime_directory_of_somebody_else_is_left_alone() {
     if !is_root() {
         return skip("only root can give a directory away");
     }
@@ -133,7 +134,23 @@ fn a_runtime_directory_of_somebody_else_is_refused() {
     chown(&runtime, Some(NOBODY), Some(NOBODY)).expect("given away");
     let mut command = home.command(home.bins.chorusd);
     command.env_remove("CHORUS_HOME").env("XDG_RUNTIME_DIR", &runtime);
+    let _daemon = Daemon::start_by(&home, command);
+    Raw::connect(&home.user.join(".chorus-agents/run/chorusd.sock")).hello();
+    assert_eq!(fs::read_dir(&runtime).expect("the directory").count(), 0, "nothing was made in it");
+}
+
+#[test]
+fn a_socket_directory_of_somebody_else_is_refused() {
+    if !is_root() {
+        return skip("only root can give a directory away");
+    }
+    let home = home();
+    let directory = home.outside().join("theirs");
+    fs::create_dir(&directory).expect("a directory");
+    chown(&directory, Some(NOBODY), Some(NOBODY)).expect("given away");
+    let mut command = home.command(home.bins.chorusd);
+    command.env("CHORUS_SOCKET", directory.join("chorusd.sock"));
     let (ended, said) = Daemon::try_start(&home, command).expect_err("refused");
     assert_eq!(ended.code(), Some(6), "{said}");
-    assert_eq!(fs::read_dir(&runtime).expect("the directory").count(), 0, "nothing was made in it");
+    assert_eq!(fs::read_dir(&directory).expect("the directory").count(), 0, "nothing was made in it");
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use chorus_proto::paths::Places;
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -40,15 +41,15 @@ pub struct Editor {
 }
 
 impl Editor {
-    /// A prompt for `agent`; sessions to complete are asked at `socket`.
+    /// A prompt for `agent`; sessions to complete are asked of the daemon of `places`.
     ///
     /// # Errors
     /// [`Failure`] where the terminal does not let it.
-    pub fn new(agent: &str, socket: PathBuf, notes: Notes) -> Result<Self, Failure> {
+    pub fn new(agent: &str, places: Places, notes: Notes) -> Result<Self, Failure> {
         let config = Config::builder().max_history_size(REMEMBERED).and_then(|config| config.history_ignore_dups(true));
         let config = config.map_err(|error| broken(&error))?.completion_type(CompletionType::List).build();
         let mut inner = rustyline::Editor::with_config(config).map_err(|error| broken(&error))?;
-        inner.set_helper(Some(Names { agent: agent.to_owned(), socket }));
+        inner.set_helper(Some(Names { agent: agent.to_owned(), places }));
         let prompt = format!("{}> ", safe::one_line(agent));
         let more = format!("{:>width$}", "… ", width = prompt.chars().count());
         let file = history::file(|name| std::env::var_os(name));
@@ -105,7 +106,7 @@ fn broken(error: &ReadlineError) -> Failure {
 /// Completes commands, and sessions where one belongs.
 struct Names {
     agent: String,
-    socket: PathBuf,
+    places: Places,
 }
 
 impl Completer for Names {
@@ -115,7 +116,7 @@ impl Completer for Names {
         let typed = line.get(..at).unwrap_or_default();
         if let Some(begun) = typed.strip_prefix("/restore ") {
             let begun = begun.trim_start();
-            let named = complete::sessions_of(&self.socket, &self.agent);
+            let named = complete::sessions_of(&self.places, &self.agent);
             let named = named.into_iter().filter(|(name, _)| name.starts_with(begun));
             return Ok((at - begun.len(), named.map(|(name, about)| pair(&name, &about, &name)).collect()));
         }

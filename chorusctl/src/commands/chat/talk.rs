@@ -19,8 +19,7 @@ const GONE: &str =
 /// # Errors
 /// A terminal that is gone. What a turn or a command fails with is told, and the conversation goes on.
 pub fn run(app: &mut App, interrupts: &Interrupts, opened: Opened, thinking: bool) -> Result<(), Failure> {
-    let socket = app.places()?.socket.clone();
-    let mut editor = Editor::new(&opened.agent, socket, app.notes)?;
+    let mut editor = Editor::new(&opened.agent, app.places()?.clone(), app.notes)?;
     let mut talk = Talk { since: opened.since, how: How { stream: true, thinking, gone: GONE }, unanswered: None };
     loop {
         let done = match interrupts.prompting(|| editor.next())? {

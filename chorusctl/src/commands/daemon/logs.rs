@@ -57,7 +57,7 @@ fn write(app: &mut App, bytes: &[u8]) -> Result<(), Failure> {
 
 /// The home of the daemon that runs, else of the one that would.
 fn home(app: &mut App) -> Result<PathBuf, Failure> {
-    let running = connect::reach(&app.places()?.socket, &app.global).ok().flatten();
+    let running = connect::reach(app.places()?, &app.global).ok().flatten();
     if let Some(client) = running {
         app.connected(client);
         if let Ok(hello) = app.call::<Hello>(&HelloParams::default()) {

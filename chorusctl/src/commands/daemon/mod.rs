@@ -5,6 +5,7 @@ use clap::Subcommand;
 use crate::app::App;
 use crate::error::Failure;
 
+mod by_lock;
 pub mod gone;
 pub mod install;
 pub mod logs;

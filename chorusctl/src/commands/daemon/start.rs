@@ -17,7 +17,7 @@ pub struct Args {}
 /// Why it does not run.
 pub fn run(_: Args, app: &mut App) -> Result<(), Failure> {
     let places = app.places()?;
-    let (client, verb) = match connect::reach(&places.socket, &app.global)? {
+    let (client, verb) = match connect::reach(places, &app.global)? {
         Some(client) => (client, "already running"),
         None => (connect::start(places, &app.global)?, "started"),
     };

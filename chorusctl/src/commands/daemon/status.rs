@@ -18,8 +18,8 @@ pub struct Args {}
 /// # Errors
 /// Where no daemon runs.
 pub fn run(_: Args, app: &mut App) -> Result<(), Failure> {
-    let socket = &app.places()?.socket;
-    let client = connect::reach(socket, &app.global)?.ok_or_else(|| connect::nobody(socket))?;
+    let places = app.places()?;
+    let client = connect::reach(places, &app.global)?.ok_or_else(|| connect::nobody(places))?;
     app.connected(client);
     app.answer::<Status>(&StatusParams::default(), |app, result| {
         let line = status::line(&app.out, &result.daemon);

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use chorus_proto::CallError;
 use chorus_proto::methods::daemon::{Stop, StopParams, StopResult};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
+use super::by_lock::{self, Unreached};
 use super::gone;
 use crate::app::{App, read};
 use crate::connect;
@@ -16,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Save every conversation and stop the daemon
 ///
-/// Returns when the daemon has ended.
+/// Returns when the daemon has ended. A daemon that listens elsewhere is found by the lock file in its home; one that nothing can connect to is sent SIGTERM.
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 
@@ -25,8 +27,7 @@ pub struct Args {}
 /// # Errors
 /// Why it still runs, or that none does.
 pub fn run(_: Args, app: &mut App) -> Result<(), Failure> {
-    let result = stop(app)?
-        .ok_or_else(|| app.places().map_or_else(|failure| failure, |places| connect::nobody(&places.socket)))?;
+    let result = stop(app)?.ok_or_else(|| app.places().map_or_else(|failure| failure, connect::nobody))?;
     match app.out.format() {
         Format::Text => {
             let StopResult { pid } = read(&result)?;
@@ -41,12 +42,19 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Failure> {
 /// # Errors
 /// Why it still runs.
 pub fn stop(app: &mut App) -> Result<Option<Box<RawValue>>, Failure> {
-    let Some(client) = connect::reach(&app.places()?.socket, &app.global)? else { return Ok(None) };
+    let patience = app.global.timeout.unwrap_or(PATIENCE);
+    let client = match connect::reach(app.places()?, &app.global)? {
+        Some(client) => client,
+        None => match by_lock::stop(app, patience)? {
+            Unreached::Nobody => return Ok(None),
+            Unreached::Reached(client) => client,
+            Unreached::Ended(pid) => return Ok(Some(to_raw_value(&StopResult { pid }).map_err(CallError::from)?)),
+        },
+    };
     app.connected(client);
     let result = app.call_raw::<Stop>(&StopParams {})?;
     app.disconnect();
     let StopResult { pid } = read(&result)?;
-    let patience = app.global.timeout.unwrap_or(PATIENCE);
     if gone::wait(pid, &app.places()?.socket, patience) {
         return Ok(Some(result));
     }

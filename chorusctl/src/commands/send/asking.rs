@@ -2,10 +2,10 @@
 //! open, what else is said waits.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
 
 use chorus_proto::methods::approvals::{Approval, Status};
 use chorus_proto::methods::send::Said;
+use chorus_proto::paths::Places;
 
 use super::prompt::{self, Prompt};
 use super::speech::Speech;
@@ -17,17 +17,17 @@ use crate::ui::{Notes, Out, Style, safe, terminal};
 #[derive(Debug)]
 pub struct Asking {
     notes: Notes,
-    socket: PathBuf,
+    places: Places,
     now: Option<Prompt>,
     later: VecDeque<Approval>,
     held: Vec<Said>,
 }
 
 impl Asking {
-    /// Answers go to the daemon at `socket`.
+    /// Answers go to the daemon of `places`.
     #[must_use]
-    pub fn new(notes: Notes, socket: PathBuf) -> Self {
-        Self { notes, socket, now: None, later: VecDeque::new(), held: Vec::new() }
+    pub fn new(notes: Notes, places: Places) -> Self {
+        Self { notes, places, now: None, later: VecDeque::new(), held: Vec::new() }
     }
 
     /// Shows a piece, or keeps it until the question that is open is answered.
@@ -126,7 +126,7 @@ impl Asking {
             below.iter().for_each(|line| self.notes.line(line));
             let id = approval.id.clone();
             if prompt::possible() {
-                match Prompt::put(approval, self.socket.clone(), self.notes) {
+                match Prompt::put(approval, self.places.clone(), self.notes) {
                     Ok(prompt) => self.now = Some(prompt),
                     Err(error) => self.notes.warning(&format!("nobody can be asked here: {error}")),
                 }

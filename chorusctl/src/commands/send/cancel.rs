@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use chorus_proto::methods::send::{Cancel, CancelParams};
+use chorus_proto::paths::Places;
 use chorus_proto::{CallError, Client};
 use signal_hook::consts::SIGINT;
 use signal_hook::iterator::Signals;
@@ -73,7 +73,7 @@ fn is_ignored() -> bool {
 #[derive(Debug)]
 struct Shared {
     now: Mutex<Now>,
-    socket: PathBuf,
+    places: Places,
     agent: Option<String>,
     notes: Notes,
 }
@@ -92,8 +92,8 @@ impl Interrupts {
     /// # Errors
     /// [`Failure`] where the system does not let it.
     pub fn watch(app: &App, agent: Option<String>) -> Result<Self, Failure> {
-        let socket = app.places()?.socket.clone();
-        let shared = Arc::new(Shared { now: Mutex::new(Now::Leaves), socket, agent, notes: app.notes });
+        let places = app.places()?.clone();
+        let shared = Arc::new(Shared { now: Mutex::new(Now::Leaves), places, agent, notes: app.notes });
         let interrupts = Self { shared: shared.clone(), resting: Now::Leaves };
         if is_ignored() {
             return Ok(interrupts);
@@ -208,7 +208,7 @@ impl Shared {
     }
 
     fn ask(&self, turn: Uuid) -> Result<(), CallError> {
-        let mut client = Client::connect(&self.socket)?;
+        let mut client = Client::connect_to(&self.places)?;
         client.set_timeout(Some(PATIENCE))?;
         // Where it has ended meanwhile the daemon says null, and its reply is on its way.
         client.call::<Cancel>(&CancelParams { agent: self.agent.clone(), turn_id: Some(turn) })?;

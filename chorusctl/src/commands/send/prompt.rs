@@ -1,11 +1,11 @@
 //! The question at the terminal: a line that is read while the daemon may say that it is answered already.
 
 use std::io::{self, PipeReader, PipeWriter};
-use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use chorus_proto::methods::approvals::{Approval, Approve, ApproveParams, Deny, DenyParams};
+use chorus_proto::paths::Places;
 use chorus_proto::{CallError, Client, ErrorKind};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::getpgrp;
@@ -38,12 +38,12 @@ impl Prompt {
     ///
     /// # Errors
     /// Where the system does not let it.
-    pub fn put(approval: Approval, socket: PathBuf, notes: Notes) -> io::Result<Self> {
+    pub fn put(approval: Approval, places: Places, notes: Notes) -> io::Result<Self> {
         let (woken, wake) = io::pipe()?;
         let id = approval.id.clone();
         // What was typed before the question was there answers nothing.
         let _ = tcflush(io::stdin(), QueueSelector::IFlush);
-        let asking = Asking { approval, socket, notes, woken };
+        let asking = Asking { approval, places, notes, woken };
         let thread = thread::Builder::new().name("prompt".into()).spawn(move || asking.ask())?;
         Ok(Self { id, wake: Some(wake), thread: Some(thread) })
     }
@@ -67,7 +67,7 @@ impl Drop for Prompt {
 
 struct Asking {
     approval: Approval,
-    socket: PathBuf,
+    places: Places,
     notes: Notes,
     woken: PipeReader,
 }
@@ -115,7 +115,7 @@ impl Asking {
 
     /// By a connection of its own, because the other one waits for the reply.
     fn answer(&self, choice: &Choice) -> Result<Vec<String>, CallError> {
-        let mut client = Client::connect(&self.socket)?;
+        let mut client = Client::connect_to(&self.places)?;
         client.set_timeout(Some(PATIENCE))?;
         let (id, hash) = (self.approval.id.clone(), Some(self.approval.hash.clone()));
         Ok(match choice {

@@ -51,7 +51,7 @@ pub fn run(app: &mut App, interrupts: &Interrupts, params: &SendParams, how: How
     let format = app.out.format();
     let text = format == Format::Text;
     let mut speech = Speech::new(&app.out, app.notes, how.stream && text, how.thinking);
-    let mut asking = Asking::new(app.notes, app.places()?.socket.clone());
+    let mut asking = Asking::new(app.notes, app.places()?.clone());
     let mut show = |out: &mut Out, speech: &mut Speech, said: &Said| {
         if format == Format::Jsonl && how.stream {
             out.json_line(&piece(said)?)?;

@@ -29,7 +29,7 @@ pub async fn doctor(ops: &Ops, params: DoctorParams) -> Result<DoctorResult> {
         checks.extend(files::checks(ops).await?);
         checks.extend(audit::checks(ops).await?);
     }
-    let (home, socket) = (ops.home.clone(), ops.socket.clone());
+    let (home, socket) = (ops.home.clone(), ops.socket.get());
     checks.extend(blocking(move || Ok([home::permissions(&home), home::space(&home), home::socket(&socket)])).await?);
     checks.extend(models::checks(ops).await?);
     checks.extend(discord::checks(ops).await?);

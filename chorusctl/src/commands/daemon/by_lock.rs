@@ -1,0 +1,114 @@
+//! Stopping a daemon that holds the lock of the home and cannot be reached by any socket.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use chorus_proto::Client;
+use chorus_proto::instance::{self, Holder};
+
+use crate::app::App;
+use crate::connect;
+use crate::error::Failure;
+
+/// A daemon whose socket was removed listens again within a second.
+const LISTENS_AGAIN: Duration = Duration::from_secs(3);
+/// A daemon of an earlier release does not tell if it is stopping; that takes it 10 s at most, unless configured otherwise.
+const EARLIER: Duration = Duration::from_secs(12);
+/// The time between two looks.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What came of a daemon that could not be reached.
+pub enum Unreached {
+    /// None holds the lock.
+    Nobody,
+    /// It can be reached now.
+    Reached(Client),
+    /// It has ended.
+    Ended(u32),
+}
+
+/// Waits until the daemon that holds the lock can be reached or has ended. One that says in the lock file that it listens, and
+/// does not, is sent SIGTERM in the end.
+///
+/// # Errors
+/// Why it still runs.
+pub fn stop(app: &App, patience: Duration) -> Result<Unreached, Failure> {
+    let places = app.places()?;
+    let Some((holder, is_earlier)) = unreached(&places.home) else { return Ok(Unreached::Nobody) };
+    let stays = || Failure::failed(holder.describe(&places.home)).hint("chorusctl daemon logs");
+    if places.socket_is_named && holder.socket.as_ref().is_some_and(|socket| *socket != places.socket) {
+        // The socket that was named is not this daemon's: its own would have been followed.
+        return Ok(Unreached::Nobody);
+    }
+    let pid = holder.pid.ok_or_else(stays)?;
+    let begun = Instant::now();
+    let is_lost = is_earlier || holder.socket.is_some();
+    let wait = match is_earlier {
+        true => EARLIER,
+        false if is_lost => LISTENS_AGAIN,
+        false => patience,
+    };
+    while begun.elapsed() < wait.min(patience) {
+        if let Some(client) = connect::reach(places, &app.global)? {
+            return Ok(Unreached::Reached(client));
+        }
+        match unreached(&places.home) {
+            Some((now, _)) if now.pid == Some(pid) => std::thread::sleep(LOOK),
+            _ => return Ok(Unreached::Ended(pid)),
+        }
+    }
+    let ended = is_lost && terminate(pid, &places.home).map_err(|why| stays().and(&why))?;
+    if ended && super::gone::wait(pid, &places.socket, patience) { Ok(Unreached::Ended(pid)) } else { Err(stays()) }
+}
+
+/// The daemon that holds the lock; true: one of an earlier release, which holds the lock file alone.
+fn unreached(home: &Path) -> Option<(Holder, bool)> {
+    if let Some(holder) = instance::holder(home) {
+        return Some((holder, false));
+    }
+    let holder = Holder::read(home).ok()?;
+    let file = home.join(instance::LOCK_FILE);
+    holder.pid.is_some_and(|pid| opened(pid, &[&file])).then_some((holder, true))
+}
+
+/// Tells if the process `pid` has one of the files open, as only the holder of a lock has them for long.
+#[cfg(target_os = "linux")]
+fn opened(pid: u32, files: &[&Path]) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let identity = |path: &Path| path.metadata().ok().map(|found| (found.dev(), found.ino()));
+    let wanted: Vec<_> = files.iter().filter_map(|path| identity(path)).collect();
+    let Ok(open) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+    open.flatten().any(|entry| identity(&entry.path()).is_some_and(|found| wanted.contains(&found)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn opened(_: u32, _: &[&Path]) -> bool {
+    false
+}
+
+/// Sends SIGTERM to `pid` if that is the process that holds the lock of `home`; true if it was sent or the process has ended.
+#[cfg(target_os = "linux")]
+fn terminate(pid: u32, home: &Path) -> Result<bool, String> {
+    use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+    let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or("its pid is not a number of a process")?;
+    // The handle first: what is checked after it is the process that is sent the signal.
+    let handle = match pidfd_open(number, PidfdFlags::empty()) {
+        Ok(handle) => handle,
+        Err(rustix::io::Errno::SRCH) => return Ok(true),
+        Err(error) => return Err(format!("process {pid} cannot be opened: {error}")),
+    };
+    if !opened(pid, &[home, &home.join(instance::LOCK_FILE)]) {
+        return Err(format!("process {pid} does not hold the lock as far as can be seen from here"));
+    }
+    match pidfd_send_signal(&handle, Signal::TERM) {
+        Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(true),
+        Err(error) => Err(format!("process {pid} cannot be sent a signal: {error}")),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn terminate(pid: u32, _: &Path) -> Result<bool, String> {
+    Err(format!("to stop it: kill {pid}"))
+}

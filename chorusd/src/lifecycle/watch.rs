@@ -1,0 +1,154 @@
+//! Looks at the lock file and the socket while the daemon runs, and puts them back: `rm -r run/`, or the end of a login session,
+//! which removes the runtime directory, must leave a daemon that can be reached and stays the only one.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use chorus_proto::ErrorKind;
+use tokio::sync::mpsc;
+
+use super::identity::Identity;
+use super::lock::InstanceLock;
+use super::socket::{self, Address, Bound};
+use crate::failure::{Failure, Result};
+use crate::store::OnFatal;
+
+/// The time between two looks. Each is three calls of `stat` in a thread of its own: files on a disk that hangs hold up nobody.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Where the daemon listens, and where it is to listen if that is lost.
+#[derive(Debug)]
+pub struct Places {
+    /// Where it was asked to.
+    pub asked: PathBuf,
+    /// The home's own socket.
+    pub fallback: PathBuf,
+    /// Where it does.
+    pub address: Address,
+}
+
+/// The thread that looks. Dropping it ends it.
+#[derive(Debug)]
+pub struct Watch {
+    lock: Arc<InstanceLock>,
+    _end: SyncSender<()>,
+}
+
+impl Watch {
+    /// Begins to look; `bound` is the socket now. What takes its place is sent to `moved`; `on_fatal` is told if the home is no
+    /// longer the daemon's.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn start(
+        lock: &Arc<InstanceLock>,
+        bound: &Bound,
+        places: Places,
+        moved: mpsc::Sender<Bound>,
+        on_fatal: OnFatal,
+    ) -> Result<Self> {
+        let file = bound.file();
+        lock.listens_at(&file.path, &places.asked);
+        let (end, ended) = sync_channel(0);
+        let watcher = Watcher {
+            // A daemon that has ended must not keep its lock by this.
+            lock: Arc::downgrade(lock),
+            identity: file.identity,
+            is_passed: file.is_passed,
+            places,
+            moved,
+            on_fatal,
+            told: None,
+        };
+        let thread = std::thread::Builder::new().name("watch".into()).spawn(move || watcher.run(&ended));
+        thread.map_err(|e| Failure::io("cannot start a thread", &e))?;
+        Ok(Self { lock: lock.clone(), _end: end })
+    }
+
+    /// Ends it: the daemon stops.
+    pub fn stopping(self) {
+        self.lock.stopping();
+    }
+}
+
+struct Watcher {
+    lock: Weak<InstanceLock>,
+    /// Of the socket's file; `None`: it cannot be seen from here, so it is not looked at.
+    identity: Option<Identity>,
+    is_passed: bool,
+    places: Places,
+    moved: mpsc::Sender<Bound>,
+    on_fatal: OnFatal,
+    /// What was logged last: a failure that lasts is logged once.
+    told: Option<String>,
+}
+
+impl Watcher {
+    fn run(mut self, ended: &Receiver<()>) {
+        while ended.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
+            let Some(lock) = self.lock.upgrade() else { return };
+            match lock.check() {
+                Ok(false) => {}
+                Ok(true) => tracing::warn!("the lock file was removed or replaced; it was put back"),
+                Err(failure) if failure.kind == ErrorKind::StorageFailed => return (self.on_fatal)(failure),
+                Err(failure) => self.tell(&failure),
+            }
+            if self.is_lost() && !self.bind(&lock) {
+                return;
+            }
+        }
+    }
+
+    fn is_lost(&self) -> bool {
+        let Some(ours) = self.identity else { return false };
+        match socket::identity(&self.places.address.get()) {
+            None => true,
+            // What took the place of a manager's socket is the manager's, too.
+            Some(found) => found != ours && !self.is_passed,
+        }
+    }
+
+    /// Listens again, at the same path if that can be; false if the daemon has stopped meanwhile.
+    fn bind(&mut self, lock: &InstanceLock) -> bool {
+        let lost = self.places.address.get();
+        let bound = socket::bind(&self.places.asked).or_else(|why| {
+            if self.places.asked == self.places.fallback {
+                return Err(why);
+            }
+            self.tell(&why);
+            socket::bind(&self.places.fallback)
+        });
+        let bound = match bound {
+            Ok(bound) => bound,
+            Err(failure) => {
+                self.tell(&failure);
+                return true;
+            }
+        };
+        let path = bound.file().path.clone();
+        (self.identity, self.is_passed) = (bound.file().identity, false);
+        // Dropped there, it removes its file.
+        if self.moved.blocking_send(bound).is_err() {
+            return false;
+        }
+        tracing::warn!(
+            "the socket {} was removed or replaced; the daemon listens at {}",
+            lost.display(),
+            path.display()
+        );
+        self.told = None;
+        self.places.address.set(path.clone());
+        lock.listens_at(&path, &self.places.asked);
+        true
+    }
+
+    fn tell(&mut self, failure: &Failure) {
+        let what = failure.to_string();
+        if self.told.as_ref() != Some(&what) {
+            tracing::warn!(%failure, "what was removed while the daemon runs cannot be put back");
+            self.told = Some(what);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The lock of a home and its lock file: one daemon serves a home, and the file says which one and at which socket. The
+//! daemon writes it; a client reads it if nobody listens where it looks first.
+//!
+//! The daemon holds an exclusive `flock` on the home directory itself and on the lock file. Lines of the file: the pid; while
+//! the daemon listens, the path of its socket; the path that it was asked to listen at, if that is another. More lines may follow.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use crate::paths::Places;
+
+/// The lock file in the home.
+pub const LOCK_FILE: &str = "run/chorusd.lock";
+
+/// Longer than any lock file.
+const LONGEST: u64 = 16 * 1024;
+
+/// What a lock file says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Holder {
+    pub pid: Option<u32>,
+    /// The socket it listens at.
+    pub socket: Option<PathBuf>,
+    /// The socket that it was asked to listen at, if that is another.
+    pub asked: Option<PathBuf>,
+}
+
+impl Holder {
+    /// Reads the lock file of `home`, which must be a file of the own user's or root's.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn read(home: &Path) -> io::Result<Self> {
+        let path = home.join(LOCK_FILE);
+        // Not opened before it is known to be a file: a pipe would never open.
+        check_file(&path.metadata()?)?;
+        let file = File::open(path)?;
+        check_file(&file.metadata()?)?;
+        let mut text = Vec::new();
+        file.take(LONGEST).read_to_end(&mut text)?;
+        Ok(Self::parse(&text))
+    }
+
+    /// Reads the text of a lock file. A line without its end is still being written and does not count.
+    #[must_use]
+    pub fn parse(text: &[u8]) -> Self {
+        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let mut lines = text[..whole].split(|byte| *byte == b'\n');
+        let pid = lines.next().and_then(|line| std::str::from_utf8(line).ok()?.trim().parse().ok());
+        let mut path = || lines.next().filter(|line| !line.is_empty()).map(path_of).filter(|path| path.is_absolute());
+        let socket = path();
+        let asked = path();
+        Self { pid, socket, asked }
+    }
+
+    /// Writes the text of a lock file. A path that does not fit on a line of its own is left out.
+    #[must_use]
+    pub fn to_text(&self) -> Vec<u8> {
+        let mut text = self.pid.map(|pid| pid.to_string()).unwrap_or_default().into_bytes();
+        text.push(b'\n');
+        for path in [&self.socket, &self.asked] {
+            let path = path.as_deref().map(Path::as_os_str).unwrap_or_default().as_encoded_bytes();
+            if path.is_empty() || path.contains(&b'\n') {
+                break;
+            }
+            text.extend_from_slice(path);
+            text.push(b'\n');
+        }
+        text
+    }
+
+    /// Says who uses `home`, for a person: `another daemon (pid 7) uses /home/ada/.chorus-agents on socket /run/user/7/s`.
+    #[must_use]
+    pub fn describe(&self, home: &Path) -> String {
+        let pid = self.pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
+        let socket = self.socket.as_ref().map(|socket| format!(" on socket {}", socket.display())).unwrap_or_default();
+        format!("another daemon{pid} uses {}{socket}", home.display())
+    }
+
+    /// The socket that clients of `places` are to use: that of the holder, unless they were told to use another one.
+    fn socket_for(self, places: &Places) -> Option<PathBuf> {
+        let is_meant = !places.socket_is_named || self.asked.as_ref() == Some(&places.socket);
+        self.socket.filter(|socket| is_meant && *socket != places.socket)
+    }
+}
+
+/// The daemon that holds `home` now; `None` if none does, or only one of a release that knew no lock on the home.
+#[must_use]
+pub fn holder(home: &Path) -> Option<Holder> {
+    // A file system that locks no directories does not tell: then the file is all there is.
+    is_held(home).unwrap_or(true).then(|| Holder::read(home).ok()).flatten()
+}
+
+/// The socket of the daemon that serves the home of `places` elsewhere than at its socket.
+#[must_use]
+pub fn socket_elsewhere(places: &Places) -> Option<PathBuf> {
+    holder(&places.home)?.socket_for(places)
+}
+
+/// Tells if a daemon holds the lock on the directory `home`. Asking takes the lock for a moment, shared; a daemon that starts
+/// in that moment waits for it.
+fn is_held(home: &Path) -> io::Result<bool> {
+    let directory = File::open(home)?;
+    match directory.try_lock_shared() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+#[cfg(unix)]
+fn check_file(found: &fs::Metadata) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt as _;
+    let ours = [0, rustix::process::geteuid().as_raw()].contains(&found.uid());
+    if found.is_file() && ours { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+}
+
+#[cfg(not(unix))]
+fn check_file(found: &fs::Metadata) -> io::Result<()> {
+    if found.is_file() { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+}
+
+#[cfg(unix)]
+fn path_of(line: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt as _;
+    std::ffi::OsStr::from_bytes(line).into()
+}
+
+#[cfg(not(unix))]
+fn path_of(line: &[u8]) -> PathBuf {
+    String::from_utf8_lossy(line).into_owned().into()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn holder_of(pid: u32, paths: &[&str]) -> Holder {
+        let mut paths = paths.iter().map(PathBuf::from);
+        Holder { pid: Some(pid), socket: paths.next(), asked: paths.next() }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for (holder, text) in [
+            (holder_of(7, &[]), "7\n"),
+            (holder_of(7, &["/run/s"]), "7\n/run/s\n"),
+            (holder_of(7, &["/h/run/s", "/gone/s"]), "7\n/h/run/s\n/gone/s\n"),
+        ] {
+            assert_eq!(String::from_utf8_lossy(&holder.to_text()), text);
+            assert_eq!(Holder::parse(text.as_bytes()), holder);
+        }
+        assert_eq!(holder_of(7, &["/a\nb"]).to_text(), b"7\n");
+    }
+
+    #[test]
+    fn other_texts_are_read_as_far_as_they_go() {
+        assert_eq!(Holder::parse(b""), Holder::default());
+        assert_eq!(Holder::parse(b"12"), Holder::default(), "the end may be missing");
+        assert_eq!(Holder::parse(b"12\n/run/s\n/run/t\nmore\n"), holder_of(12, &["/run/s", "/run/t"]));
+        assert_eq!(Holder::parse(b"12\n/run/s"), holder_of(12, &[]));
+        assert_eq!(Holder::parse(b"12\nrun/s\n"), holder_of(12, &[]), "relative to what?");
+        assert_eq!(Holder::parse(b"no\n/run/s\n").pid, None);
+    }
+
+    #[test]
+    fn a_socket_that_was_named_is_left_only_for_the_daemon_that_was_to_listen_there() {
+        let places = |socket: &str, socket_is_named| Places {
+            home: "/h".into(),
+            socket: socket.into(),
+            config: "/c".into(),
+            socket_is_named,
+        };
+        let moved = || holder_of(7, &["/h/run/s", "/gone/s"]);
+        let led = Some(PathBuf::from("/h/run/s"));
+        assert_eq!(moved().socket_for(&places("/run/user/7/s", false)), led);
+        assert_eq!(moved().socket_for(&places("/gone/s", true)), led);
+        assert_eq!(moved().socket_for(&places("/elsewhere/s", true)), None);
+        assert_eq!(moved().socket_for(&places("/h/run/s", false)), None, "it was tried already");
+    }
+
+    #[test]
+    fn only_a_lock_that_is_held_names_a_holder() -> io::Result<()> {
+        let home = std::env::temp_dir().join(format!("chorus-proto-{}", uuid::Uuid::new_v4()));
+        fs::create_dir_all(home.join("run"))?;
+        fs::write(home.join(LOCK_FILE), "7\n/run/s\n")?;
+        assert_eq!(holder(&home), None);
+        let lock = File::open(&home)?;
+        lock.lock()?;
+        assert_eq!(holder(&home), Some(holder_of(7, &["/run/s"])));
+        drop(lock);
+        assert_eq!(holder(&home), None);
+        fs::remove_dir_all(&home)
+    }
+}

@@ -1,0 +1,71 @@
+//! Who may be the server: the own user or root. Everybody else would be given what is said.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+use interprocess::local_socket::traits::StreamCommon;
+
+/// The server, or the directory of its socket, belongs to another user: nothing was sent. It travels inside an
+/// [`io::Error`] of kind [`io::ErrorKind::PermissionDenied`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForeignServer {
+    what: String,
+    owner: u32,
+    user: u32,
+}
+
+impl fmt::Display for ForeignServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, owner, user } = self;
+        write!(f, "{what} belongs to user {owner}, not to user {user} or root")
+    }
+}
+
+impl std::error::Error for ForeignServer {}
+
+impl ForeignServer {
+    /// Tells if `error` is one.
+    #[must_use]
+    pub fn is_in(error: &io::Error) -> bool {
+        error.get_ref().is_some_and(|inner| inner.is::<Self>())
+    }
+}
+
+/// Refuses a server of another user at the other end of `stream`, and a socket in a directory, or behind a link, that another
+/// user made: who owns that can lead the path elsewhere.
+///
+/// # Errors
+/// [`ForeignServer`], or what the system says.
+#[cfg(unix)]
+pub(crate) fn check(stream: &impl StreamCommon, path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let user = rustix::process::geteuid().as_raw();
+    let refuse_others = |what: String, owner: u32| {
+        if owner == user || owner == 0 {
+            return Ok(());
+        }
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, ForeignServer { what, owner, user }))
+    };
+    let owner = match stream.peer_creds() {
+        Ok(peer) => peer.euid(),
+        // Its process is outside this namespace of processes, as that of a machine is for a container.
+        Err(error) if error.kind() == io::ErrorKind::ConnectionReset => None,
+        Err(error) => return Err(error),
+    };
+    let owner = match owner {
+        Some(owner) => owner,
+        None => path.symlink_metadata()?.uid(),
+    };
+    refuse_others(format!("the program that listens at {}", path.display()), owner)?;
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    refuse_others(dir.display().to_string(), dir.symlink_metadata()?.uid())
+}
+
+/// Where the system does not tell the server's user, permissions of its pipes decide.
+#[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "the signature is that of the systems that check")]
+pub(crate) fn check(_: &impl StreamCommon, _: &Path) -> io::Result<()> {
+    Ok(())
+}
