@@ -54,7 +54,7 @@ impl Tunnel {
     /// # Errors
     /// In words, why not.
     pub async fn open(url: &str) -> Result<Self, String> {
-        let client = Client::builder().redirect(redirect::Policy::none()).connect_timeout(CONNECT);
+        let client = Client::builder().http1_only().redirect(redirect::Policy::none()).connect_timeout(CONNECT);
         let client = client.build().map_err(|e| e.to_string())?;
         let target = url.replacen("ws", "http", 1);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(|e| e.to_string())?;

@@ -79,7 +79,8 @@ impl Proxy {
             skip("openssl is not installed: no certificate for the proxy");
             return None;
         }
-        let child = Command::new("python3").args(["-c", PROXY]).arg(&cert).arg(&key).arg(port).stdout(Stdio::piped()).spawn();
+        let child =
+            Command::new("python3").args(["-c", PROXY]).arg(&cert).arg(&key).arg(port).stdout(Stdio::piped()).spawn();
         let Ok(mut child) = child else {
             skip("python3 is not installed: no proxy");
             return None;
@@ -89,7 +90,9 @@ impl Proxy {
         let url = format!("http://127.0.0.1:{}", first.strip_prefix("port ").expect("a port"));
         let told = Arc::<Mutex<Vec<String>>>::default();
         let hears = told.clone();
-        std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| hears.lock().expect("a list").push(line)));
+        std::thread::spawn(move || {
+            lines.map_while(Result::ok).for_each(|line| hears.lock().expect("a list").push(line))
+        });
         Some(Self { child, url, told })
     }
 
