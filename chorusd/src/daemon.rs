@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+use chorus_proto::methods::backup::Restored;
 use chorus_proto::methods::doctor::{DoctorParams, DoctorResult};
 use chorus_proto::paths::Places;
 use chorus_proto::{EventType, Trigger};
@@ -21,6 +22,7 @@ use crate::agent::event::Verb;
 use crate::agent::registry::Registry;
 use crate::agent::summaries::Summaries;
 use crate::agent::{idle, rest};
+use crate::backup;
 use crate::clock::Clock;
 use crate::config::agent::AgentConfig;
 use crate::config::{self, Config, DurabilityMode};
@@ -136,6 +138,25 @@ pub fn rebuild(places: &Places) -> Result<DoctorResult> {
     Ok(found)
 }
 
+/// Restores the backup at `source` into the home of `places`, which must be empty.
+///
+/// # Errors
+/// Why it could not be done; the home has nothing of it then.
+pub fn restore(places: &Places, source: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Restored> {
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    backup::check_empty(&places.home)?;
+    let made = !places.home.exists();
+    home::prepare(&places.home)?;
+    let lock = InstanceLock::take(&places.home)?;
+    // Another restore may have ended just now.
+    let restored = backup::check_empty(&places.home).and_then(|()| backup::restore(source, &places.home, progress));
+    if made && restored.is_err() {
+        let _ = std::fs::remove_dir_all(&places.home);
+    }
+    drop(lock);
+    restored
+}
+
 fn configure(places: &Places) -> Result<Config> {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     config::load(&places.config, |name| std::env::var_os(name))
@@ -238,6 +259,7 @@ impl Daemon {
             transcripts: ops::spools::Spools::default(),
             agents_in: ops::spools::Spools::default(),
             agents_out: ops::spools::Spools::default(),
+            backups: ops::backup::Backups::default(),
             relay: Arc::default(),
             discord,
         });

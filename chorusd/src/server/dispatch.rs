@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_METHOD_NOT_FOUND, CODE_PARSE};
 use chorus_proto::methods::{
-    Method, agent, approvals, archive, audit, chain, context, daemon, doctor, events, export, import, memory, models,
-    permissions, send, session, settings, tasks, trash, tree, usage,
+    Method, agent, approvals, archive, audit, backup, chain, context, daemon, doctor, events, export, import, memory,
+    models, permissions, send, session, settings, tasks, trash, tree, usage,
 };
 use chorus_proto::rpc::{Request, VERSION};
 use chorus_proto::{ErrorKind, PROTOCOL, RpcError};
@@ -36,7 +36,7 @@ pub struct Caller {
 }
 
 /// Every method there is, for hints.
-const METHODS: [&str; 68] = [
+const METHODS: [&str; 71] = [
     chain::Resume::NAME,
     chain::Compact::NAME,
     context::Rewind::NAME,
@@ -105,6 +105,9 @@ const METHODS: [&str; 68] = [
     archive::ImportBegin::NAME,
     archive::ImportAdd::NAME,
     archive::ImportCommit::NAME,
+    backup::Create::NAME,
+    backup::ArchiveBegin::NAME,
+    backup::ArchiveRead::NAME,
 ];
 
 /// Carries out the request in `body`. `None` for a notification: it has no answer.
@@ -350,6 +353,22 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
                     ops.store.judged(ops::agent::import::commit(&ops, caller.connection, p, progress).await)
                 })
                 .await
+        }
+        backup::Create::NAME => {
+            let progress = on_progress(id.as_deref(), caller.notify);
+            answer
+                .whole::<backup::Create, _, _>(params, move |p| async move {
+                    ops::backup::create::create(&ops, p, progress).await
+                })
+                .await
+        }
+        backup::ArchiveBegin::NAME => {
+            let connection = caller.connection;
+            answer.now::<backup::ArchiveBegin, _, _>(params, |p| ops::backup::archive::begin(o, connection, p)).await
+        }
+        backup::ArchiveRead::NAME => {
+            let connection = caller.connection;
+            answer.now::<backup::ArchiveRead, _, _>(params, |p| ops::backup::archive::read(o, connection, p)).await
         }
         other => answer.fail(&unknown_method(other)),
     }

@@ -10,6 +10,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::OnFatal;
+use super::copy::{self, CopyRequest};
 use super::sqlite::is_fatal;
 use crate::failure::{Failure, Result};
 
@@ -37,6 +38,8 @@ enum Message {
     Checked(Job),
     /// Outside of any transaction.
     Alone(Job),
+    /// Copies the database in steps, between the other jobs.
+    Copy(CopyRequest),
     Close(oneshot::Sender<()>),
 }
 
@@ -72,6 +75,7 @@ impl std::fmt::Debug for Message {
             Self::Job(_) => "Job",
             Self::Checked(_) => "Checked",
             Self::Alone(_) => "Alone",
+            Self::Copy(_) => "Copy",
             Self::Close(_) => "Close",
         })
     }
@@ -90,6 +94,8 @@ impl Worker {
             while let Ok(message) = jobs.recv() {
                 match message {
                     Message::Job(job) | Message::Checked(job) | Message::Alone(job) => (job(Ok(&conn)).finish)(Ok(())),
+                    // Only writers copy: their own commits reach the copy.
+                    Message::Copy(_) => {}
                     Message::Close(done) => {
                         drop(conn);
                         let _ = done.send(());
@@ -200,6 +206,14 @@ impl Worker {
         }
     }
 
+    /// Passes a request about a copy of the database to the thread; see [`copy::DatabaseCopy`].
+    pub(super) fn copy(&self, request: CopyRequest) -> Result<()> {
+        self.queue.try_send(Message::Copy(request)).map_err(|e| match e {
+            TrySendError::Full(_) => Failure::busy(),
+            TrySendError::Disconnected(_) => Failure::stopping(),
+        })
+    }
+
     /// Ends the thread after the jobs that wait already.
     pub async fn close(&self) {
         let (reply, done) = oneshot::channel();
@@ -217,44 +231,105 @@ struct Writer {
     broken: Broken,
 }
 
+/// What a [`Writer`] does after the messages that it took.
+enum Next {
+    More,
+    Copy(CopyRequest),
+    Close(oneshot::Sender<()>),
+}
+
 impl Writer {
-    fn run(mut self, jobs: &Receiver<Message>) {
-        let mut group = Vec::with_capacity(GROUP);
-        while let Ok(first) = jobs.recv() {
-            let mut next = Some(first);
-            let (mut close, mut alone) = (None, None);
-            while let Some(message) = next.take() {
-                match message {
-                    Message::Job(job) => group.push((job, false)),
-                    Message::Checked(job) => group.push((job, true)),
-                    Message::Alone(job) => {
-                        alone = Some(job);
-                        break;
-                    }
-                    Message::Close(done) => {
-                        close = Some(done);
-                        break;
+    fn run(self, jobs: &Receiver<Message>) {
+        let closing = self.serve(jobs);
+        drop(self);
+        if let Some(done) = closing {
+            let _ = done.send(());
+        }
+    }
+
+    /// Carries out what comes until the writer is to close, or nobody can send any more.
+    fn serve(&self, jobs: &Receiver<Message>) -> Option<oneshot::Sender<()>> {
+        let mut next = jobs.recv().ok()?;
+        loop {
+            match self.take(next, jobs) {
+                Next::More => {}
+                Next::Close(done) => return Some(done),
+                Next::Copy(CopyRequest::Begin(begin)) => {
+                    if let Some(done) = self.copy(jobs, begin) {
+                        return Some(done);
                     }
                 }
-                if group.len() < GROUP {
-                    next = jobs.try_recv().ok();
+                // Its copy has ended already; dropping the request says so.
+                Next::Copy(_) => {}
+            }
+            next = jobs.recv().ok()?;
+        }
+    }
+
+    /// Serves while the database is copied: a bounded step of the copy after each group of jobs. Once nearly all is copied it
+    /// waits for the word to copy the rest, which is the moment that the copy shows.
+    fn copy(&self, jobs: &Receiver<Message>, begin: copy::Begin) -> Option<oneshot::Sender<()>> {
+        let copy::Begin { mut to, ready } = begin;
+        let mut copy = match copy::Copying::new(&self.conn, &mut to, ready) {
+            Ok(copy) => copy,
+            Err(begin) => return begin,
+        };
+        loop {
+            let waiting = if copy.is_ready() { jobs.recv().ok() } else { jobs.try_recv().ok() };
+            match waiting.map(|message| self.take(message, jobs)) {
+                Some(Next::Close(done)) => return Some(done),
+                Some(Next::Copy(CopyRequest::Finish(reply))) => {
+                    copy.finish(reply);
+                    return None;
                 }
+                Some(Next::Copy(CopyRequest::Abandon)) => return None,
+                Some(Next::Copy(CopyRequest::Begin(another))) => copy::refuse(another),
+                // Nobody can send any more.
+                None if copy.is_ready() => return None,
+                Some(Next::More) | None => {}
             }
-            if !group.is_empty() {
-                self.commit(&mut group);
-            }
-            if let Some(job) = alone {
-                self.alone(job);
-            }
-            if let Some(done) = close {
-                drop(self);
-                let _ = done.send(());
-                return;
+            if !copy.is_ready() && !copy.step() {
+                return None;
             }
         }
     }
 
-    fn alone(&mut self, job: Job) {
+    /// Carries out `first` and what waits behind it, jobs together in one commit.
+    fn take(&self, first: Message, jobs: &Receiver<Message>) -> Next {
+        let mut group = Vec::new();
+        let mut next = Some(first);
+        let (mut after, mut alone) = (Next::More, None);
+        while let Some(message) = next.take() {
+            match message {
+                Message::Job(job) => group.push((job, false)),
+                Message::Checked(job) => group.push((job, true)),
+                Message::Alone(job) => {
+                    alone = Some(job);
+                    break;
+                }
+                Message::Copy(request) => {
+                    after = Next::Copy(request);
+                    break;
+                }
+                Message::Close(done) => {
+                    after = Next::Close(done);
+                    break;
+                }
+            }
+            if group.len() < GROUP {
+                next = jobs.try_recv().ok();
+            }
+        }
+        if !group.is_empty() {
+            self.commit(&mut group);
+        }
+        if let Some(job) = alone {
+            self.alone(job);
+        }
+        after
+    }
+
+    fn alone(&self, job: Job) {
         let Done { failed, finish } = job(self.broken.get().cloned().map_or(Ok(&self.conn), Err));
         if let Some(failure) = failed.filter(|failure| failure.fatal) {
             self.breaks(failure);
@@ -274,7 +349,7 @@ impl Writer {
         }
     }
 
-    fn commit(&mut self, group: &mut Vec<(Job, bool)>) {
+    fn commit(&self, group: &mut Vec<(Job, bool)>) {
         let mut finished = Vec::with_capacity(group.len());
         let alone = group.len() == 1;
         let mut jobs = group.drain(..);
@@ -289,7 +364,7 @@ impl Writer {
     }
 
     fn transaction(
-        &mut self,
+        &self,
         alone: bool,
         jobs: &mut impl Iterator<Item = (Job, bool)>,
         finished: &mut Vec<Done>,
@@ -340,7 +415,7 @@ impl Writer {
 
     /// Runs a step of the transaction; when it fails, the transaction is undone and the failure judged: after a failed
     /// sync nothing is known of what is on the disk, so it is the end of trust.
-    fn execute(&mut self, step: &str) -> Result<()> {
+    fn execute(&self, step: &str) -> Result<()> {
         // Prepared once: these come with every commit.
         let done = self.conn.prepare_cached(step).and_then(|mut step| step.execute([])).map(drop);
         done.map_err(|e| {
