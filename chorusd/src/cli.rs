@@ -74,7 +74,7 @@ fn run(args: &Args) -> Result<()> {
         return report(&daemon::rebuild(&places)?);
     }
     if let Some(source) = &args.restore_backup {
-        return report(&daemon::restore(&places, source, &mut progress())?);
+        return report(&backup::restore(source, &places.home, &mut progress())?);
     }
     daemon::run(&places, args.detach)
 }

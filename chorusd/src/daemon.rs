@@ -5,7 +5,6 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use chorus_proto::methods::backup::Restored;
 use chorus_proto::methods::doctor::{DoctorParams, DoctorResult};
 use chorus_proto::paths::Places;
 use chorus_proto::{EventType, Trigger};
@@ -22,7 +21,6 @@ use crate::agent::event::Verb;
 use crate::agent::registry::Registry;
 use crate::agent::summaries::Summaries;
 use crate::agent::{idle, rest};
-use crate::backup;
 use crate::clock::Clock;
 use crate::config::agent::AgentConfig;
 use crate::config::{self, Config, DurabilityMode};
@@ -136,25 +134,6 @@ pub fn rebuild(places: &Places) -> Result<DoctorResult> {
         rebuilt.set_aside = set_aside.map(|path| path.to_string_lossy().into_owned());
     }
     Ok(found)
-}
-
-/// Restores the backup at `source` into the home of `places`, which must be empty.
-///
-/// # Errors
-/// Why it could not be done; the home has nothing of it then.
-pub fn restore(places: &Places, source: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Restored> {
-    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    backup::check_empty(&places.home)?;
-    let made = !places.home.exists();
-    home::prepare(&places.home)?;
-    let lock = InstanceLock::take(&places.home)?;
-    // Another restore may have ended just now.
-    let restored = backup::check_empty(&places.home).and_then(|()| backup::restore(source, &places.home, progress));
-    if made && restored.is_err() {
-        let _ = std::fs::remove_dir_all(&places.home);
-    }
-    drop(lock);
-    restored
 }
 
 fn configure(places: &Places) -> Result<Config> {

@@ -19,7 +19,7 @@ pub use archive::Archive;
 pub use collect::{Collector, Late, OnProgress};
 pub use directory::Directory;
 pub use manifest::Manifest;
-pub use restore::{check_empty, restore};
+pub use restore::restore;
 pub use sink::Sink;
 pub use verify::verify;
 

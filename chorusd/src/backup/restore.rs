@@ -16,6 +16,8 @@ use super::read::{OnRead, Source, Taker};
 use super::sink::copy;
 use super::{STAGING, sync};
 use crate::failure::{Failure, Result};
+use crate::lifecycle::home;
+use crate::lifecycle::lock::InstanceLock;
 use crate::store::agents_dir::{create_private, remove_dir};
 use crate::store::session_files::sync_dir;
 use crate::store::{CATALOG, DB, JOURNAL, damage};
@@ -27,7 +29,7 @@ const HARMLESS: [&str; 2] = ["run", "log"];
 ///
 /// # Errors
 /// `already_exists`, or what the disk says.
-pub fn check_empty(home: &Path) -> Result<()> {
+fn check_empty(home: &Path) -> Result<()> {
     let failed = |e: io::Error| Failure::io(format_args!("cannot read {}", home.display()), &e);
     let entries = match fs::read_dir(home) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -47,11 +49,26 @@ pub fn check_empty(home: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Restores the backup at `source` into `home`, which [`check_empty`] has found empty and nobody else uses. Blocks.
+/// Restores the backup at `source` into `home`, which must be empty and without a daemon. Blocks.
 ///
 /// # Errors
-/// A backup that is damaged, `disk_full`, `storage_failed`; the home is empty then.
+/// `already_exists`, `denied`, a backup that is damaged, `disk_full`, `storage_failed`; the home has nothing of it then.
 pub fn restore(source: &Path, home: &Path, progress: OnRead<'_>) -> Result<Restored> {
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    check_empty(home)?;
+    let made = !home.exists();
+    home::prepare(home)?;
+    let lock = InstanceLock::take(home)?;
+    // Another restore may have ended just now.
+    let restored = check_empty(home).and_then(|()| fill(source, home, progress));
+    if made && restored.is_err() {
+        let _ = fs::remove_dir_all(home);
+    }
+    drop(lock);
+    restored
+}
+
+fn fill(source: &Path, home: &Path, progress: OnRead<'_>) -> Result<Restored> {
     let source = Source::open(source)?;
     let staging = home.join(STAGING);
     let failed = |e: io::Error| Failure::io(format_args!("cannot write to {}", home.display()), &e);

@@ -15,6 +15,8 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
+mod backups;
+
 use super::line::Line;
 use super::meanwhile::{ear, on_progress};
 use super::reply::{self, Frame, to_rpc};
@@ -354,22 +356,7 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
                 })
                 .await
         }
-        backup::Create::NAME => {
-            let progress = on_progress(id.as_deref(), caller.notify);
-            answer
-                .whole::<backup::Create, _, _>(params, move |p| async move {
-                    ops::backup::create::create(&ops, p, progress).await
-                })
-                .await
-        }
-        backup::ArchiveBegin::NAME => {
-            let connection = caller.connection;
-            answer.now::<backup::ArchiveBegin, _, _>(params, |p| ops::backup::archive::begin(o, connection, p)).await
-        }
-        backup::ArchiveRead::NAME => {
-            let connection = caller.connection;
-            answer.now::<backup::ArchiveRead, _, _>(params, |p| ops::backup::archive::read(o, connection, p)).await
-        }
+        name if name.starts_with("backup.") => backups::dispatch(name, answer, (&ops, caller), params).await,
         other => answer.fail(&unknown_method(other)),
     }
 }

@@ -34,7 +34,7 @@ pub(super) struct Begin {
 }
 
 /// Answers a request for a copy while another is being made.
-pub(super) fn refuse(begin: Begin) {
+fn refuse(begin: Begin) {
     let _ = begin.ready.send(Err(busy()));
 }
 
@@ -42,38 +42,72 @@ fn busy() -> Failure {
     Failure::new(chorus_proto::ErrorKind::Busy, "a copy of the database is being made").hint("try again in a moment")
 }
 
+/// What a worker does after the messages that it took.
+pub(super) enum Next {
+    More,
+    Copy(CopyRequest),
+    /// Ends, and says so.
+    Close(oneshot::Sender<()>),
+}
+
+/// Copies a database on its thread: a bounded step after each turn of `serve`, which carries out what waits for the thread. Once
+/// nearly all is copied, `serve` is told to wait, until the word comes to copy the rest; that is the moment that the copy shows.
+/// Returns who is to hear that the worker ends, if it is to.
+pub(super) fn make(
+    conn: &Connection,
+    request: CopyRequest,
+    mut serve: impl FnMut(bool) -> Option<Next>,
+) -> Option<oneshot::Sender<()>> {
+    // Any other is about a copy that has ended; dropping it says so.
+    let CopyRequest::Begin(Begin { mut to, ready }) = request else { return None };
+    let mut copy = Copying::new(conn, &mut to, ready)?;
+    loop {
+        match serve(copy.is_ready()) {
+            Some(Next::Close(done)) => return Some(done),
+            Some(Next::Copy(CopyRequest::Finish(reply))) => {
+                copy.finish(reply);
+                return None;
+            }
+            Some(Next::Copy(CopyRequest::Abandon)) => return None,
+            Some(Next::Copy(CopyRequest::Begin(another))) => refuse(another),
+            // Nobody can send any more.
+            None if copy.is_ready() => return None,
+            Some(Next::More) | None => {}
+        }
+        if !copy.is_ready() && !copy.step() {
+            return None;
+        }
+    }
+}
+
 /// A copy on its way, on the thread of the database.
-pub(super) struct Copying<'a> {
+struct Copying<'a> {
     backup: Backup<'a, 'a>,
     /// Taken once it was told.
     ready: Option<oneshot::Sender<Result<()>>>,
 }
 
 impl<'a> Copying<'a> {
-    /// Starts; where that fails, `ready` hears why and the caller has nothing left to do.
-    pub(super) fn new(
-        from: &'a Connection,
-        to: &'a mut Connection,
-        ready: oneshot::Sender<Result<()>>,
-    ) -> Result<Self, Option<oneshot::Sender<()>>> {
+    /// Starts; if that fails, `ready` hears why.
+    fn new(from: &'a Connection, to: &'a mut Connection, ready: oneshot::Sender<Result<()>>) -> Option<Self> {
         // Zero pages: it only counts them.
         let begun = Backup::new(from, to).and_then(|backup| backup.step(0).map(|_| backup));
         match begun {
-            Ok(backup) => Ok(Self { backup, ready: Some(ready) }),
+            Ok(backup) => Some(Self { backup, ready: Some(ready) }),
             Err(e) => {
                 let _ = ready.send(Err(Failure::from_sqlite(&e)));
-                Err(None)
+                None
             }
         }
     }
 
     /// Whether only the end is missing.
-    pub(super) fn is_ready(&self) -> bool {
+    fn is_ready(&self) -> bool {
         self.ready.is_none()
     }
 
     /// Copies some pages, or says that it is ready; false: it failed, which was told.
-    pub(super) fn step(&mut self) -> bool {
+    fn step(&mut self) -> bool {
         let done = if self.backup.progress().remaining > STEP { self.backup.step(STEP) } else { Ok(StepResult::More) };
         let told = match done {
             // The database became smaller all at once: it is not for this step to say which moment is copied.
@@ -91,7 +125,7 @@ impl<'a> Copying<'a> {
     }
 
     /// Copies the rest.
-    pub(super) fn finish(self, reply: oneshot::Sender<Result<()>>) {
+    fn finish(self, reply: oneshot::Sender<Result<()>>) {
         let mut tried = 0;
         let result = loop {
             match self.backup.step(-1) {
@@ -125,9 +159,8 @@ impl DatabaseCopy {
         let (to, file) = opened.map_err(|e| Failure::internal(e.to_string()))??;
         let (ready, answer) = oneshot::channel();
         worker.copy(CopyRequest::Begin(Begin { to, ready }))?;
-        let copy = Self { worker: worker.clone(), file: Some(file) };
         answer.await.unwrap_or_else(|_| Err(Failure::stopping()))?;
-        Ok(copy)
+        Ok(Self { worker: worker.clone(), file: Some(file) })
     }
 
     /// Copies the rest. The copy shows the database as it is when this answers, or a moment before.
@@ -186,5 +219,54 @@ impl Copies {
     pub async fn finish(self) -> Result<Copied> {
         let journal = self.journal.finish().await?;
         Ok(Copied { journal, catalog: self.catalog.finish().await? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn count(file: &File) -> Result<(i64, String), Box<dyn std::error::Error>> {
+        let mut named = tempfile::NamedTempFile::new()?;
+        let mut bytes = Vec::new();
+        std::io::Read::read_to_end(&mut &*file, &mut bytes)?;
+        named.write_all(&bytes)?;
+        let conn = super::super::sqlite::open_copy(named.path()).map_err(|e| e.to_string())?;
+        let sound = conn.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
+        Ok((conn.query_row("SELECT count(*) FROM t", [], |row| row.get(0))?, sound))
+    }
+
+    #[tokio::test]
+    async fn a_copy_shows_what_was_committed_when_it_was_finished() -> Result<(), Box<dyn std::error::Error>> {
+        let dir = tempfile::tempdir()?;
+        let conn = Connection::open(dir.path().join("live.db"))?;
+        conn.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (n INTEGER PRIMARY KEY, x)")?;
+        let worker = Worker::writer("test", conn, Arc::new(|_| ())).map_err(|e| e.to_string())?;
+        let insert = || worker.submit(|conn| Ok(conn.execute("INSERT INTO t (x) VALUES (randomblob(3000))", [])?));
+        for _ in 0..200 {
+            insert().await?;
+        }
+        let copy = DatabaseCopy::begin(&worker, dir.path()).await?;
+        assert!(DatabaseCopy::begin(&worker, dir.path()).await.is_err(), "one at a time");
+        // Pages that were copied already change with these.
+        for _ in 0..50 {
+            insert().await?;
+        }
+        worker.submit(|conn| Ok(conn.execute("DELETE FROM t WHERE n <= 10", [])?)).await?;
+        let file = copy.finish().await?;
+        insert().await?;
+        assert_eq!(count(&file)?, (240, "ok".to_owned()));
+        assert_eq!(
+            std::fs::read_dir(dir.path())?.filter_map(Result::ok).filter(|e| e.path().extension().is_none()).count(),
+            0
+        );
+        // One that is dropped makes room for the next.
+        drop(DatabaseCopy::begin(&worker, dir.path()).await?);
+        let file = DatabaseCopy::begin(&worker, dir.path()).await?.finish().await?;
+        assert_eq!(count(&file)?, (241, "ok".to_owned()));
+        Ok(())
     }
 }

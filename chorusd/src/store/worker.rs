@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::OnFatal;
-use super::copy::{self, CopyRequest};
+use super::copy::{self, CopyRequest, Next};
 use super::sqlite::is_fatal;
 use crate::failure::{Failure, Result};
 
@@ -188,10 +188,7 @@ impl Worker {
                 }),
             }
         };
-        let queued = self.queue.try_send(kind(Box::new(run))).map_err(|e| match e {
-            TrySendError::Full(_) => Failure::busy(),
-            TrySendError::Disconnected(_) => Failure::stopping(),
-        });
+        let queued = self.send(kind(Box::new(run)));
         async move {
             queued?;
             answer.await.unwrap_or_else(|_| Err(Failure::stopping()))
@@ -208,7 +205,11 @@ impl Worker {
 
     /// Passes a request about a copy of the database to the thread; see [`copy::DatabaseCopy`].
     pub(super) fn copy(&self, request: CopyRequest) -> Result<()> {
-        self.queue.try_send(Message::Copy(request)).map_err(|e| match e {
+        self.send(Message::Copy(request))
+    }
+
+    fn send(&self, message: Message) -> Result<()> {
+        self.queue.try_send(message).map_err(|e| match e {
             TrySendError::Full(_) => Failure::busy(),
             TrySendError::Disconnected(_) => Failure::stopping(),
         })
@@ -231,13 +232,6 @@ struct Writer {
     broken: Broken,
 }
 
-/// What a [`Writer`] does after the messages that it took.
-enum Next {
-    More,
-    Copy(CopyRequest),
-    Close(oneshot::Sender<()>),
-}
-
 impl Writer {
     fn run(self, jobs: &Receiver<Message>) {
         let closing = self.serve(jobs);
@@ -249,47 +243,17 @@ impl Writer {
 
     /// Carries out what comes until the writer is to close, or nobody can send any more.
     fn serve(&self, jobs: &Receiver<Message>) -> Option<oneshot::Sender<()>> {
-        let mut next = jobs.recv().ok()?;
         loop {
-            match self.take(next, jobs) {
-                Next::More => {}
-                Next::Close(done) => return Some(done),
-                Next::Copy(CopyRequest::Begin(begin)) => {
-                    if let Some(done) = self.copy(jobs, begin) {
-                        return Some(done);
-                    }
-                }
-                // Its copy has ended already; dropping the request says so.
-                Next::Copy(_) => {}
-            }
-            next = jobs.recv().ok()?;
-        }
-    }
-
-    /// Serves while the database is copied: a bounded step of the copy after each group of jobs. Once nearly all is copied it
-    /// waits for the word to copy the rest, which is the moment that the copy shows.
-    fn copy(&self, jobs: &Receiver<Message>, begin: copy::Begin) -> Option<oneshot::Sender<()>> {
-        let copy::Begin { mut to, ready } = begin;
-        let mut copy = match copy::Copying::new(&self.conn, &mut to, ready) {
-            Ok(copy) => copy,
-            Err(begin) => return begin,
-        };
-        loop {
-            let waiting = if copy.is_ready() { jobs.recv().ok() } else { jobs.try_recv().ok() };
-            match waiting.map(|message| self.take(message, jobs)) {
-                Some(Next::Close(done)) => return Some(done),
-                Some(Next::Copy(CopyRequest::Finish(reply))) => {
-                    copy.finish(reply);
-                    return None;
-                }
-                Some(Next::Copy(CopyRequest::Abandon)) => return None,
-                Some(Next::Copy(CopyRequest::Begin(another))) => copy::refuse(another),
-                // Nobody can send any more.
-                None if copy.is_ready() => return None,
-                Some(Next::More) | None => {}
-            }
-            if !copy.is_ready() && !copy.step() {
-                return None;
+            let closing = match self.take(jobs.recv().ok()?, jobs) {
+                Next::More => None,
+                Next::Close(done) => Some(done),
+                Next::Copy(request) => copy::make(&self.conn, request, |wait| {
+                    let message = if wait { jobs.recv().ok() } else { jobs.try_recv().ok() };
+                    message.map(|message| self.take(message, jobs))
+                }),
+            };
+            if closing.is_some() {
+                return closing;
             }
         }
     }
