@@ -16,11 +16,15 @@ use super::manifest::{Entry, Kind, Manifest, encode, name};
 use super::sink::Sink;
 use super::walk::{self, Item, Visitor, What};
 use crate::failure::{Failure, Result};
+use crate::lifecycle::home::UNFINISHED;
 use crate::store::session_files::TEMPORARY;
 use crate::store::{CATALOG, Copied, DB, JOURNAL};
 
 /// What is not in a backup: what belongs to a running daemon, its log, and what is built anew.
 const LEFT_OUT: [&str; 3] = ["run", "log", "index"];
+
+/// Directories of the home that hold too much to be left out without a word.
+const TREES: [&str; 3] = ["agents", "trash", DB];
 
 /// Of `db/`, beside the copies of the databases.
 const KEPT_OF_DB: &str = "fingerprint.key";
@@ -129,7 +133,7 @@ fn place(path: &Path, is_dir: bool) -> Place {
         [DB] => Place::Take,
         [DB, KEPT_OF_DB] => Place::Take,
         [DB, ..] => Place::Skip,
-        [top] if LEFT_OUT.contains(&top) || top.starts_with(super::STAGING) => Place::Skip,
+        [top] if LEFT_OUT.contains(&top) || top.starts_with(UNFINISHED) => Place::Skip,
         ["agents", _, "workspace"] | ["trash", _, "content", "workspace"] if is_dir => Place::Workspace,
         [.., last] if last.starts_with(TEMPORARY) => Place::Skip,
         _ => Place::Take,
@@ -214,6 +218,17 @@ impl<S: Sink> Collector<S> {
             };
             self.put_aside(entry, file, 0).map_err(failed)?;
         }
+        // Also where the home has a link in its place.
+        self.entries.entry(DB.to_owned()).or_insert_with(|| Entry {
+            path: DB.to_owned(),
+            kind: Kind::Dir,
+            mode: 0o700,
+            size: 0,
+            sha256: String::new(),
+            mtime: None,
+            target: None,
+            stamp: None,
+        });
         let settled = self.begun.as_second() - SETTLED;
         let mut entries: Vec<Entry> = self.entries.into_values().collect();
         for entry in &mut entries {
@@ -376,6 +391,10 @@ impl<S: Sink> Visitor for Visit<'_, S> {
                 return Ok(false);
             }
             Place::Take => {}
+        }
+        if !self.inside && matches!(item.what, What::Link(_)) && TREES.iter().any(|tree| item.path == Path::new(tree)) {
+            self.to.unreadable(item.path, "it is a link, and a backup follows none");
+            return Ok(false);
         }
         if matches!(item.what, What::Special) {
             let told = format!("{} is a socket, pipe or device and not in the backup", name(item.path));

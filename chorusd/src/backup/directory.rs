@@ -42,6 +42,8 @@ pub struct Directory {
     trusted: HashSet<String>,
     /// Contents that this backup wrote.
     fresh: HashSet<String>,
+    /// Those of them that were not there before in any form.
+    created: Vec<PathBuf>,
     prune: bool,
     done: bool,
 }
@@ -88,6 +90,7 @@ impl Directory {
             size_before: 0,
             trusted: HashSet::new(),
             fresh: HashSet::new(),
+            created: Vec::new(),
             prune,
             done: false,
         };
@@ -190,7 +193,11 @@ impl Sink for Directory {
             if let Some(folder) = place.parent() {
                 create_private(folder)?;
             }
-            fs::rename(&new, place)?;
+            let there = place.symlink_metadata().is_ok();
+            fs::rename(&new, &place)?;
+            if !there {
+                self.created.push(place);
+            }
             self.fresh.insert(sha256.clone());
             Ok((sha256, true))
         });
@@ -214,8 +221,8 @@ impl Drop for Directory {
     /// A backup that failed leaves nothing of its own: the room is needed.
     fn drop(&mut self) {
         if !self.done {
-            for sha256 in &self.fresh {
-                let _ = fs::remove_file(object(&self.dir, sha256));
+            for path in &self.created {
+                let _ = fs::remove_file(path);
             }
         }
     }

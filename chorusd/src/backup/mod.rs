@@ -32,8 +32,5 @@ pub const SCHEMA: u32 = 1;
 /// Folder of an archive that holds the files of the home.
 const HOME: &str = "home";
 
-/// Beginning of the name of what a restore has not put in its place yet, in the home.
-pub const STAGING: &str = ".restore";
-
 /// Bytes that are read at once.
 const PIECE: usize = 256 << 10;

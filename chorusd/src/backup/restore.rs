@@ -14,9 +14,9 @@ use chorus_proto::methods::backup::Restored;
 use super::manifest::{Entry, Kind, Manifest, decode};
 use super::read::{OnRead, Source, Taker};
 use super::sink::copy;
-use super::{STAGING, sync};
+use super::sync;
 use crate::failure::{Failure, Result};
-use crate::lifecycle::home;
+use crate::lifecycle::home::{self, UNFINISHED};
 use crate::lifecycle::lock::InstanceLock;
 use crate::store::agents_dir::{create_private, remove_dir};
 use crate::store::session_files::sync_dir;
@@ -38,7 +38,7 @@ fn check_empty(home: &Path) -> Result<()> {
     for entry in entries {
         let entry = entry.map_err(failed)?;
         let name = entry.file_name();
-        let harmless = HARMLESS.iter().any(|harmless| name == *harmless) || name == STAGING;
+        let harmless = HARMLESS.iter().any(|harmless| name == *harmless) || name == UNFINISHED;
         let empty = || fs::read_dir(entry.path()).is_ok_and(|mut inside| inside.next().is_none());
         if !harmless && !(entry.file_type().is_ok_and(|kind| kind.is_dir()) && empty()) {
             let what = format!("the home {} is not empty: it has {}", home.display(), name.display());
@@ -57,6 +57,13 @@ pub fn restore(source: &Path, home: &Path, progress: OnRead<'_>) -> Result<Resto
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     check_empty(home)?;
     let made = !home.exists();
+    // One that was cut off before it put anything in its place is begun again.
+    match remove_dir(&home.join(UNFINISHED)) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => {
+            return Err(Failure::io(format_args!("cannot write to {}", home.display()), &e));
+        }
+        _ => {}
+    }
     home::prepare(home)?;
     let lock = InstanceLock::take(home)?;
     // Another restore may have ended just now.
@@ -70,11 +77,8 @@ pub fn restore(source: &Path, home: &Path, progress: OnRead<'_>) -> Result<Resto
 
 fn fill(source: &Path, home: &Path, progress: OnRead<'_>) -> Result<Restored> {
     let source = Source::open(source)?;
-    let staging = home.join(STAGING);
+    let staging = home.join(UNFINISHED);
     let failed = |e: io::Error| Failure::io(format_args!("cannot write to {}", home.display()), &e);
-    if staging.symlink_metadata().is_ok() {
-        remove_dir(&staging).map_err(failed)?;
-    }
     create_private(&staging).map_err(failed)?;
     let staged = stage(source, &staging, progress);
     let manifest = match staged {
@@ -170,7 +174,7 @@ impl Writer {
             match (entry.kind, &entry.target) {
                 (Kind::Link, Some(target)) => std::os::unix::fs::symlink(decode(target), path)?,
                 (Kind::Dir, _) if in_workspace(&entry.path) => {
-                    fs::set_permissions(path, Permissions::from_mode(entry.mode & 0o777 | 0o700))?;
+                    fs::set_permissions(path, Permissions::from_mode((entry.mode & 0o777) | 0o700))?;
                 }
                 _ => {}
             }

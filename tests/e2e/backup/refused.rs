@@ -60,6 +60,8 @@ fn a_restore_goes_into_an_empty_home_only() {
     fs::create_dir_all(other.path.join("log")).expect("directories");
     fs::set_permissions(&other.path, fs::Permissions::from_mode(0o700)).expect("its mode");
     fs::write(other.path.join("log/chorusd.log"), "failed\n").expect("a log");
+    let said = chorusctl(&other, ["status"]).failed_with_hint(6).to_owned();
+    assert!(said.contains("was not finished"), "no daemon starts in half a home: {said}");
     chorusctl(&other, ["backup", "restore", path(&dir)]).ok();
     assert!(!other.path.join(".restore").exists());
     assert_eq!(Daemon::start(&other).client().texts("atlas"), ["hello"]);
