@@ -8,8 +8,8 @@ use chorus_proto::paths::{is_runtime_dir, places};
 use clap::Parser;
 use directories::BaseDirs;
 
-use crate::daemon;
 use crate::failure::{Failure, Result};
+use crate::{backup, daemon};
 
 /// Keeps the conversations of AI agents.
 ///
@@ -28,6 +28,12 @@ struct Args {
     /// set aside first
     #[arg(long, conflicts_with = "detach")]
     rebuild: bool,
+    /// Check the backup at PATH, print what was found as JSON, and end; `-` is an archive on standard input
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["detach", "rebuild"])]
+    verify_backup: Option<PathBuf>,
+    /// Restore the backup at PATH into an empty home, print what was done as JSON, and end
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["detach", "rebuild", "verify_backup"])]
+    restore_backup: Option<PathBuf>,
 }
 
 /// Runs the daemon until it is stopped.
@@ -52,6 +58,9 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<()> {
+    if let Some(source) = &args.verify_backup {
+        return report(&backup::verify(source, &mut progress())?);
+    }
     let dirs = BaseDirs::new();
     let places = places(
         args.socket.as_deref(),
@@ -63,8 +72,27 @@ fn run(args: &Args) -> Result<()> {
     .map_err(|e| Failure::invalid(e.to_string()).hint("set CHORUS_HOME to a directory of your own"))?;
     let places = places.absolute().map_err(|e| Failure::io("cannot tell the working directory", &e))?;
     if args.rebuild {
-        let found = serde_json::to_string(&daemon::rebuild(&places)?).map_err(|e| Failure::internal(e.to_string()))?;
-        return writeln!(std::io::stdout(), "{found}").map_err(|e| Failure::io("cannot print what was found", &e));
+        return report(&daemon::rebuild(&places)?);
+    }
+    if let Some(source) = &args.restore_backup {
+        return report(&backup::restore(source, &places.home, &mut progress())?);
     }
     daemon::run(&places, args.detach)
+}
+
+/// Prints a result as a line of JSON.
+fn report(found: &impl serde::Serialize) -> Result<()> {
+    let found = serde_json::to_string(found).map_err(|e| Failure::internal(e.to_string()))?;
+    writeln!(std::io::stdout(), "{found}").map_err(|e| Failure::io("cannot print what was found", &e))
+}
+
+/// Prints how far work with a backup has come, as lines of JSON before the result; every 16 MiB is enough for a bar.
+fn progress() -> impl FnMut(u64, u64) {
+    let mut told = 0;
+    move |done, total| {
+        if done - told >= 16 << 20 {
+            told = done;
+            let _ = writeln!(std::io::stdout(), r#"{{"done":{done},"total":{total}}}"#);
+        }
+    }
 }

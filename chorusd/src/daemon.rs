@@ -240,6 +240,7 @@ impl Daemon {
             transcripts: ops::spools::Spools::default(),
             agents_in: ops::spools::Spools::default(),
             agents_out: ops::spools::Spools::default(),
+            backups: ops::backup::Backups::default(),
             relay: Arc::default(),
             discord,
         });

@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod approvals;
 pub mod archive;
+pub mod backup;
 pub mod cli;
 pub mod clock;
 pub mod config;

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::{
-    agent, approvals, archive, audit, chain, context, daemon, doctor, events, export, import, memory, models,
+    agent, approvals, archive, audit, backup, chain, context, daemon, doctor, events, export, import, memory, models,
     permissions, send, session, settings, tasks, trash, tree, usage,
 };
 use chorus_proto::rpc::{Incoming, Progress, Request, RequestOut, VERSION};
@@ -99,6 +99,9 @@ fn methods() -> Vec<Entry> {
         entry::<archive::ImportBegin>(),
         entry::<archive::ImportAdd>(),
         entry::<archive::ImportCommit>(),
+        entry::<backup::Create>(),
+        entry::<backup::ArchiveBegin>(),
+        entry::<backup::ArchiveRead>(),
     ]
 }
 

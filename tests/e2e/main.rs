@@ -4,6 +4,7 @@ mod agents;
 mod approvals;
 mod atomic_save;
 mod audit;
+mod backup;
 mod cli;
 mod contexts;
 mod crash;

@@ -2,7 +2,7 @@
 
 use chorus_proto::event::{Event, Lagged};
 use chorus_proto::methods::{
-    agent, approvals, archive, audit, chain, context, daemon, doctor, events, export, import, memory, models,
+    agent, approvals, archive, audit, backup, chain, context, daemon, doctor, events, export, import, memory, models,
     permissions, send, session, settings, tasks, trash, tree, usage,
 };
 use chorus_proto::rpc::Progress;
@@ -107,6 +107,9 @@ pub fn document() -> Value {
     all.add::<archive::ImportBegin>();
     all.add::<archive::ImportAdd>();
     all.add::<archive::ImportCommit>();
+    all.add::<backup::Create>();
+    all.add::<backup::ArchiveBegin>();
+    all.add::<backup::ArchiveRead>();
     let error = RpcError::json_schema(&mut all.answers);
     let progress = Progress::json_schema(&mut all.answers);
     let said = send::Progress::json_schema(&mut all.answers);

@@ -8,6 +8,7 @@ use crate::error::Failure;
 pub mod agent;
 pub mod approvals;
 pub mod audit;
+pub mod backup;
 pub mod chat;
 pub mod completions;
 pub mod context;
@@ -70,6 +71,8 @@ pub enum Command {
     Daemon(daemon::Args),
     /// See the whole story in ten seconds, in a home of its own
     Tour(tour::Args),
+    /// Back up everything, check a backup or restore one
+    Backup(backup::Args),
     /// Check databases, files, models and the machine
     Doctor(doctor::Args),
     /// Print what completes chorusctl in a shell
@@ -102,6 +105,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Failure> {
         Command::Events(args) => events::run(args, app),
         Command::Daemon(args) => daemon::run(args, app),
         Command::Tour(args) => tour::run(args, app),
+        Command::Backup(args) => backup::run(args, app),
         Command::Doctor(args) => doctor::run(&args, app),
         Command::Completions(args) => completions::run(&args, app),
         Command::Man(args) => man::run(&args, app),

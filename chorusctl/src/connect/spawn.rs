@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use chorus_proto::error::exit;
@@ -96,15 +96,23 @@ pub fn rebuild(socket: Option<&Path>) -> Result<Box<RawValue>, Failure> {
     }
     let said = command.output().map_err(|error| missing(&program, &error))?;
     if !said.status.success() {
-        let status = said.status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(exit::FAILED);
-        let failure = relay(status, &said.stderr);
-        return Err(failure.unwrap_or_else(|| Failure::new(status, format!("{} failed", program.display()))));
+        return Err(ended(&program, said.status, &said.stderr));
     }
     let found = String::from_utf8_lossy(&said.stdout).trim().to_owned();
     RawValue::from_string(found).map_err(|error| chorus_proto::CallError::Malformed(error).into())
 }
 
-fn missing(program: &Path, error: &io::Error) -> Failure {
+/// The failure of a program that ended with `status`, in its own words if it has any.
+#[must_use]
+pub fn ended(program: &Path, status: ExitStatus, complaint: &[u8]) -> Failure {
+    let status = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(exit::FAILED);
+    let failure = relay(status, complaint);
+    failure.unwrap_or_else(|| Failure::new(status, format!("{} failed", program.display())))
+}
+
+/// The failure of a program that cannot be started.
+#[must_use]
+pub fn missing(program: &Path, error: &io::Error) -> Failure {
     Failure::no_daemon(format!("no daemon runs, and {} cannot be started: {}", program.display(), plain(error)))
         .hint("put chorusd beside chorusctl or into PATH, or set CHORUSD")
 }

@@ -11,6 +11,9 @@ use crate::store::agents_dir::create_private;
 /// Directories that a home always has.
 const DIRS: [&str; 5] = ["agents", "db", "log", "run", "trash"];
 
+/// What a restore has not put in its place yet.
+pub const UNFINISHED: &str = ".restore";
+
 /// Makes the home where it is missing, and refuses one that others could write to.
 ///
 /// # Errors
@@ -28,6 +31,10 @@ pub fn prepare(home: &Path) -> Result<()> {
     }
     if metadata.mode() & 0o022 != 0 {
         return Err(refused(home, &format!("can be written to by others (mode {:04o})", metadata.mode() & 0o7777)));
+    }
+    if home.join(UNFINISHED).symlink_metadata().is_ok() {
+        let what = format!("a restore into {} was not finished", home.display());
+        return Err(Failure::new(ErrorKind::Denied, what).hint("move the home aside, and restore the backup again"));
     }
     for dir in DIRS {
         let path = home.join(dir);

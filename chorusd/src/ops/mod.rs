@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod approvals;
 pub mod audit;
+pub mod backup;
 pub mod context;
 pub mod discord;
 pub mod doctor;
@@ -79,6 +80,8 @@ pub struct Ops {
     pub transcripts: spools::Spools<spools::Transcript>,
     pub agents_in: spools::Spools<()>,
     pub agents_out: spools::Spools<()>,
+    /// Backups that are being made.
+    pub backups: backup::Backups,
     /// How Discord stands, and what verbs ask of it.
     pub discord: discord::Discord,
     /// What agents send each other.

@@ -93,6 +93,7 @@ impl Drop for Connection {
         self.ops.transcripts.close(self.caller.connection);
         self.ops.agents_in.close(self.caller.connection);
         self.ops.agents_out.close(self.caller.connection);
+        self.ops.backups.close(self.caller.connection);
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_METHOD_NOT_FOUND, CODE_PARSE};
 use chorus_proto::methods::{
-    Method, agent, approvals, archive, audit, chain, context, daemon, doctor, events, export, import, memory, models,
-    permissions, send, session, settings, tasks, trash, tree, usage,
+    Method, agent, approvals, archive, audit, backup, chain, context, daemon, doctor, events, export, import, memory,
+    models, permissions, send, session, settings, tasks, trash, tree, usage,
 };
 use chorus_proto::rpc::{Request, VERSION};
 use chorus_proto::{ErrorKind, PROTOCOL, RpcError};
@@ -14,6 +14,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
+
+mod backups;
 
 use super::line::Line;
 use super::meanwhile::{ear, on_progress};
@@ -36,7 +38,7 @@ pub struct Caller {
 }
 
 /// Every method there is, for hints.
-const METHODS: [&str; 68] = [
+const METHODS: [&str; 71] = [
     chain::Resume::NAME,
     chain::Compact::NAME,
     context::Rewind::NAME,
@@ -105,6 +107,9 @@ const METHODS: [&str; 68] = [
     archive::ImportBegin::NAME,
     archive::ImportAdd::NAME,
     archive::ImportCommit::NAME,
+    backup::Create::NAME,
+    backup::ArchiveBegin::NAME,
+    backup::ArchiveRead::NAME,
 ];
 
 /// Carries out the request in `body`. `None` for a notification: it has no answer.
@@ -351,6 +356,7 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
                 })
                 .await
         }
+        name if name.starts_with("backup.") => backups::dispatch(name, answer, (&ops, caller), params).await,
         other => answer.fail(&unknown_method(other)),
     }
 }

@@ -38,6 +38,53 @@ pub fn problems(path: &Path, thorough: bool) -> Vec<String> {
     }
 }
 
+/// What is wrong with a copy of a database that nobody else uses; nothing is written beside it. Blocks.
+#[must_use]
+pub fn problems_of_copy(path: &Path) -> Vec<String> {
+    if let Some(what) = of_length(path) {
+        return vec![what];
+    }
+    let asked = sqlite::open_copy(path).and_then(|conn| {
+        let mut statement = conn.prepare("PRAGMA integrity_check(20)")?;
+        let lines = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+        Ok(lines)
+    });
+    match asked {
+        Ok(lines) => lines.into_iter().filter(|line| line != "ok").collect(),
+        Err(failure) => vec![failure.message],
+    }
+}
+
+/// A session as a copy of the catalog has it.
+#[derive(Debug)]
+pub struct IndexedSession {
+    /// The agent's directory below the home.
+    pub dir: String,
+    pub session_id: String,
+    pub sha256: String,
+    /// Whether its file could not be read.
+    pub corrupt: bool,
+    /// Whether there should be a file.
+    pub expected: bool,
+}
+
+/// All sessions in a copy of the catalog. Blocks.
+///
+/// # Errors
+/// A database that cannot be read.
+pub fn sessions_of_copy(path: &Path) -> Result<Vec<IndexedSession>> {
+    let conn = sqlite::open_copy(path)?;
+    let mut statement = conn.prepare(
+        "SELECT a.dir, s.session_id, s.sha256, s.corrupt IS NOT NULL, a.status = 'active'
+         FROM sessions s JOIN agents a ON a.id = s.agent_id",
+    )?;
+    let rows = statement.query_map([], |row| {
+        let (dir, session_id, sha256) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok(IndexedSession { dir, session_id, sha256, corrupt: row.get(3)?, expected: row.get(4)? })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
 /// Why the file cannot be whole, told by its length alone; an error of the system is for the opening to tell.
 #[must_use]
 pub fn of_length(path: &Path) -> Option<String> {

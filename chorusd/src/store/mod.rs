@@ -8,6 +8,7 @@ mod amend;
 mod audit_mark;
 mod background;
 pub mod catalog;
+mod copy;
 pub mod damage;
 pub mod journal;
 pub mod reserved;
@@ -23,8 +24,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use catalog::Catalog;
+pub use copy::{Copied, Copies};
 pub use journal::Journal;
 pub use session_files::SessionFiles;
+pub use together::whole_file_system as syncs_whole_file_system;
 
 use crate::failure::{Failure, Result};
 
@@ -102,6 +105,14 @@ impl Store {
         self.journal.trim(self.journal.ended().await?).await?;
         self.journal.forget().await?;
         self.catalog.forget().await
+    }
+
+    /// Begins copies of both databases, which wait in unnamed files in `dir`. Commits go on meanwhile.
+    ///
+    /// # Errors
+    /// `disk_full`, `busy`, `storage_failed`.
+    pub async fn copies(&self, dir: &Path) -> Result<Copies> {
+        Ok(Copies { journal: self.journal.copy(dir).await?, catalog: self.catalog.copy(dir).await? })
     }
 
     /// Lets go of what is kept in memory of the databases' files.

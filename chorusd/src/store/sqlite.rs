@@ -58,6 +58,22 @@ pub fn open_reader(path: &Path) -> Result<Connection> {
     Ok(conn)
 }
 
+/// Opens a copy at `path` that nobody else uses, for reading: without locks, and without companions beside it.
+pub fn open_copy(path: &Path) -> Result<Connection> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let path = std::path::absolute(path).map_err(|e| Failure::io("cannot tell the working directory", &e))?;
+    let mut uri = String::from("file:");
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => uri.push(char::from(*byte)),
+            other => uri.push_str(&format!("%{other:02X}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Ok(Connection::open_with_flags(uri, flags)?)
+}
+
 /// Keeps statements, and their plans with them: without the stability guarantee of the planner (SQLITE_DBCONFIG_ENABLE_QPSG)
 /// whatever has a `LIMIT ?` is compiled anew each time it is used.
 fn stable_plans(conn: &Connection) -> rusqlite::Result<()> {

@@ -74,7 +74,7 @@ fn run(files: &Receiver<Waiting>) {
     stand_back();
     while let Ok(first) = files.recv() {
         let group: Vec<_> = std::iter::once(first).chain(files.try_iter()).take(GROUP).collect();
-        if group.len() >= MANY && whole_file_system(&group[0].0) {
+        if group.len() >= MANY && whole_file_system(group[0].0.file()) {
             place_all(group);
         } else {
             for (filled, reply) in group {
@@ -113,14 +113,14 @@ fn place_all(group: Vec<Waiting>) {
 
 /// Whether a sync of the whole file system does for each file what a sync of the file does, errors included: on kernels
 /// from 5.8 (see syncfs(2)) and the usual file systems. Others pass it on to nobody (FUSE), or may.
-fn whole_file_system(filled: &Filled) -> bool {
+pub fn whole_file_system(file: &std::fs::File) -> bool {
     /// From linux/magic.h: ext2 to ext4, XFS, Btrfs, F2FS.
     const KNOWN: [u64; 4] = [0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010];
     static TELLS: OnceLock<bool> = OnceLock::new();
     let known = |fd: &std::fs::File| {
         fstatfs(fd.as_fd()).is_ok_and(|stat| u64::try_from(stat.f_type).is_ok_and(|kind| KNOWN.contains(&kind)))
     };
-    *TELLS.get_or_init(|| tells_errors(&rustix::system::uname().release().to_string_lossy())) && known(filled.file())
+    *TELLS.get_or_init(|| tells_errors(&rustix::system::uname().release().to_string_lossy())) && known(file)
 }
 
 fn tells_errors(release: &str) -> bool {

@@ -10,6 +10,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::OnFatal;
+use super::copy::{self, CopyRequest, Next};
 use super::sqlite::is_fatal;
 use crate::failure::{Failure, IN_DOUBT, Result};
 
@@ -37,6 +38,8 @@ enum Message {
     Checked(Job),
     /// Outside of any transaction.
     Alone(Job),
+    /// Copies the database in steps, between the other jobs.
+    Copy(CopyRequest),
     Close(oneshot::Sender<()>),
 }
 
@@ -72,6 +75,7 @@ impl std::fmt::Debug for Message {
             Self::Job(_) => "Job",
             Self::Checked(_) => "Checked",
             Self::Alone(_) => "Alone",
+            Self::Copy(_) => "Copy",
             Self::Close(_) => "Close",
         })
     }
@@ -90,6 +94,8 @@ impl Worker {
             while let Ok(message) = jobs.recv() {
                 match message {
                     Message::Job(job) | Message::Checked(job) | Message::Alone(job) => (job(Ok(&conn)).finish)(Ok(())),
+                    // Only writers copy: their own commits reach the copy.
+                    Message::Copy(_) => {}
                     Message::Close(done) => {
                         drop(conn);
                         let _ = done.send(());
@@ -182,10 +188,7 @@ impl Worker {
                 }),
             }
         };
-        let queued = self.queue.try_send(kind(Box::new(run))).map_err(|e| match e {
-            TrySendError::Full(_) => Failure::busy(),
-            TrySendError::Disconnected(_) => Failure::stopping(),
-        });
+        let queued = self.send(kind(Box::new(run)));
         async move {
             queued?;
             answer.await.unwrap_or_else(|_| Err(Failure::stopping()))
@@ -198,6 +201,18 @@ impl Worker {
         if let Err(failure) = released {
             tracing::debug!(%failure, "pages of a database stay in memory");
         }
+    }
+
+    /// Passes a request about a copy of the database to the thread; see [`copy::DatabaseCopy`].
+    pub(super) fn copy(&self, request: CopyRequest) -> Result<()> {
+        self.send(Message::Copy(request))
+    }
+
+    fn send(&self, message: Message) -> Result<()> {
+        self.queue.try_send(message).map_err(|e| match e {
+            TrySendError::Full(_) => Failure::busy(),
+            TrySendError::Disconnected(_) => Failure::stopping(),
+        })
     }
 
     /// Ends the thread after the jobs that wait already.
@@ -218,43 +233,67 @@ struct Writer {
 }
 
 impl Writer {
-    fn run(mut self, jobs: &Receiver<Message>) {
-        let mut group = Vec::with_capacity(GROUP);
-        while let Ok(first) = jobs.recv() {
-            let mut next = Some(first);
-            let (mut close, mut alone) = (None, None);
-            while let Some(message) = next.take() {
-                match message {
-                    Message::Job(job) => group.push((job, false)),
-                    Message::Checked(job) => group.push((job, true)),
-                    Message::Alone(job) => {
-                        alone = Some(job);
-                        break;
-                    }
-                    Message::Close(done) => {
-                        close = Some(done);
-                        break;
-                    }
-                }
-                if group.len() < GROUP {
-                    next = jobs.try_recv().ok();
-                }
-            }
-            if !group.is_empty() {
-                self.commit(&mut group);
-            }
-            if let Some(job) = alone {
-                self.alone(job);
-            }
-            if let Some(done) = close {
-                drop(self);
-                let _ = done.send(());
-                return;
+    fn run(self, jobs: &Receiver<Message>) {
+        let closing = self.serve(jobs);
+        drop(self);
+        if let Some(done) = closing {
+            let _ = done.send(());
+        }
+    }
+
+    /// Carries out what comes until the writer is to close, or nobody can send any more.
+    fn serve(&self, jobs: &Receiver<Message>) -> Option<oneshot::Sender<()>> {
+        loop {
+            let closing = match self.take(jobs.recv().ok()?, jobs) {
+                Next::More => None,
+                Next::Close(done) => Some(done),
+                Next::Copy(request) => copy::make(&self.conn, request, |wait| {
+                    let message = if wait { jobs.recv().ok() } else { jobs.try_recv().ok() };
+                    message.map(|message| self.take(message, jobs))
+                }),
+            };
+            if closing.is_some() {
+                return closing;
             }
         }
     }
 
-    fn alone(&mut self, job: Job) {
+    /// Carries out `first` and what waits behind it, jobs together in one commit.
+    fn take(&self, first: Message, jobs: &Receiver<Message>) -> Next {
+        let mut group = Vec::new();
+        let mut next = Some(first);
+        let (mut after, mut alone) = (Next::More, None);
+        while let Some(message) = next.take() {
+            match message {
+                Message::Job(job) => group.push((job, false)),
+                Message::Checked(job) => group.push((job, true)),
+                Message::Alone(job) => {
+                    alone = Some(job);
+                    break;
+                }
+                Message::Copy(request) => {
+                    after = Next::Copy(request);
+                    break;
+                }
+                Message::Close(done) => {
+                    after = Next::Close(done);
+                    break;
+                }
+            }
+            if group.len() < GROUP {
+                next = jobs.try_recv().ok();
+            }
+        }
+        if !group.is_empty() {
+            self.commit(&mut group);
+        }
+        if let Some(job) = alone {
+            self.alone(job);
+        }
+        after
+    }
+
+    fn alone(&self, job: Job) {
         let Done { failed, finish } = job(self.broken.get().cloned().map_or(Ok(&self.conn), Err));
         if let Some(failure) = failed.filter(|failure| failure.fatal) {
             self.breaks(failure);
@@ -274,7 +313,7 @@ impl Writer {
         }
     }
 
-    fn commit(&mut self, group: &mut Vec<(Job, bool)>) {
+    fn commit(&self, group: &mut Vec<(Job, bool)>) {
         let mut finished = Vec::with_capacity(group.len());
         let alone = group.len() == 1;
         let mut jobs = group.drain(..);
@@ -289,7 +328,7 @@ impl Writer {
     }
 
     fn transaction(
-        &mut self,
+        &self,
         alone: bool,
         jobs: &mut impl Iterator<Item = (Job, bool)>,
         finished: &mut Vec<Done>,
@@ -340,7 +379,7 @@ impl Writer {
 
     /// Runs a step of the transaction; when it fails, the transaction is undone and the failure judged: after a failed
     /// sync nothing is known of what is on the disk, so it is the end of trust.
-    fn execute(&mut self, step: &str) -> Result<()> {
+    fn execute(&self, step: &str) -> Result<()> {
         // Prepared once: these come with every commit.
         let done = self.conn.prepare_cached(step).and_then(|mut step| step.execute([])).map(drop);
         done.map_err(|e| {

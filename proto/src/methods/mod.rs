@@ -10,6 +10,7 @@ pub mod agent;
 pub mod approvals;
 pub mod archive;
 pub mod audit;
+pub mod backup;
 pub mod chain;
 pub mod context;
 pub mod daemon;

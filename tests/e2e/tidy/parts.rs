@@ -9,7 +9,7 @@ struct Rule {
 }
 
 /// A front door translates; ops act; the store keeps; the core of an agent is pure.
-const RULES: [Rule; 32] = [
+const RULES: [Rule; 33] = [
     Rule { path: "proto/src/", never: &["chorusd", "chorusctl", "rusqlite", "clap"] },
     Rule { path: "chorusctl/src/", never: &["chorusd", "tokio", "tokio_util", "rusqlite"] },
     Rule { path: "chorusd/src/agent/event", never: IMPURE },
@@ -30,6 +30,7 @@ const RULES: [Rule; 32] = [
     Rule { path: "chorusd/src/redact/", never: IMPURE },
     Rule { path: "chorusd/src/session/", never: FORMAT },
     Rule { path: "chorusd/src/archive/", never: BELOW },
+    Rule { path: "chorusd/src/backup/", never: BELOW },
     Rule { path: "chorusd/src/llm/", never: MODELS },
     Rule { path: "chorusd/src/sandbox/", never: APART },
     Rule { path: "chorusd/src/tools/", never: BELOW },

@@ -33,6 +33,7 @@ pub use tasks::{Found, TaskRow};
 pub use usage::{CallKind, DayRow, Spent, Sums, UsageFilter, UsageRow};
 
 use super::OnFatal;
+use super::copy::DatabaseCopy;
 use super::sqlite;
 use super::worker::Worker;
 use crate::failure::{Failure, Result};
@@ -79,6 +80,11 @@ impl Catalog {
     /// Acknowledges nothing more: `failure` is fatal.
     pub(super) fn distrust(&self, failure: Failure) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |_| Err(failure))
+    }
+
+    /// Begins a copy of the database; see [`DatabaseCopy`].
+    pub(super) async fn copy(&self, dir: &Path) -> Result<DatabaseCopy> {
+        DatabaseCopy::begin(&self.writer, dir).await
     }
 
     pub(super) async fn release_memory(&self) {

@@ -34,6 +34,7 @@ pub use record::{Record, unreadable};
 pub use turn::{KnownTurn, TurnMark};
 
 use self::chain::Chain;
+use super::copy::DatabaseCopy;
 use super::session_files::sync;
 use super::sqlite;
 use super::worker::Worker;
@@ -378,6 +379,11 @@ impl Journal {
     /// Acknowledges nothing more: `failure` is fatal.
     pub(super) fn distrust(&self, failure: Failure) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |_| Err(failure))
+    }
+
+    /// Begins a copy of the database; see [`DatabaseCopy`].
+    pub(super) async fn copy(&self, dir: &Path) -> Result<DatabaseCopy> {
+        DatabaseCopy::begin(&self.writer, dir).await
     }
 
     pub(super) async fn release_memory(&self) {

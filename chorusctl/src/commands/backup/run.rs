@@ -1,0 +1,63 @@
+//! Running `chorusd` for what needs no daemon: it reads and writes backups by itself, as this program has no database in it.
+
+use std::ffi::OsStr;
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use chorus_proto::CallError;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::app::App;
+use crate::connect;
+use crate::error::Failure;
+use crate::ui::progress::Progress;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Step {
+    done: u64,
+    total: u64,
+}
+
+/// Runs `chorusd` with `arguments`, for `home` if one is given, and returns the last line that it prints; those before say how far
+/// it has come.
+pub fn chorusd<const N: usize>(
+    app: &App,
+    label: &str,
+    arguments: [&OsStr; N],
+    home: Option<&Path>,
+) -> Result<Box<RawValue>, Failure> {
+    let program = connect::program();
+    let mut command = Command::new(&program);
+    command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+    if let Some(home) = home {
+        command.env("CHORUS_HOME", home).env_remove("CHORUS_SOCKET");
+    } else if let Some(socket) = &app.global.socket {
+        command.arg("--socket").arg(socket);
+    }
+    let broken = |error: io::Error| Failure::failed(format!("{}: {}", program.display(), crate::error::plain(&error)));
+    let mut child = command.spawn().map_err(|error| connect::missing(&program, &error))?;
+    let mut progress = Progress::new(label.to_owned(), !app.global.quiet);
+    let mut last = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).lines() {
+            let line = line.map_err(broken)?;
+            match serde_json::from_str::<Step>(&line) {
+                Ok(step) => progress.show(step.done, step.total, "bytes"),
+                Err(_) => last = line,
+            }
+        }
+    }
+    let mut complaint = Vec::new();
+    if let Some(mut stderr) = child.stderr.take() {
+        stderr.read_to_end(&mut complaint).map_err(broken)?;
+    }
+    progress.finish();
+    let status = child.wait().map_err(broken)?;
+    if !status.success() {
+        return Err(connect::ended(&program, status, &complaint));
+    }
+    RawValue::from_string(last).map_err(|error| CallError::Malformed(error).into())
+}

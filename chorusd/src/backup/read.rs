@@ -1,0 +1,226 @@
+//! Reading a backup from its first byte to its last.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use chorus_proto::ErrorKind;
+use tar::EntryType;
+
+use super::manifest::{Entry, Kind, Manifest, name};
+use super::{HOME, MANIFEST, PIECE, directory};
+use crate::failure::{Failure, Result};
+
+/// Bytes of a name that a header has no room for.
+const LONGEST_NAME: u64 = 8 << 10;
+
+/// Where a backup is.
+pub enum Source {
+    Directory(PathBuf),
+    Archive(Box<dyn Read>),
+}
+
+/// How far it has come: bytes, and of how many, where that is known.
+pub type OnRead<'a> = &'a mut dyn FnMut(u64, u64);
+
+/// Who takes the files of a backup.
+pub trait Taker {
+    /// Takes a file and returns its SHA-256; `at` is where it lies, unless it is in an archive. A path that comes again replaces
+    /// what came before.
+    ///
+    /// # Errors
+    /// What cannot be read or written.
+    fn file(&mut self, place: &Path, source: &mut dyn Read, at: Option<&Path>) -> io::Result<String>;
+}
+
+impl Source {
+    /// The backup at `path`; `-` is an archive on standard input.
+    ///
+    /// # Errors
+    /// `not_found`, or what the disk says.
+    pub fn open(path: &Path) -> Result<Self> {
+        if path == Path::new("-") {
+            return Ok(Self::Archive(Box::new(io::stdin())));
+        }
+        let failed = |e: io::Error| match e.kind() {
+            io::ErrorKind::NotFound => Failure::new(ErrorKind::NotFound, format!("there is no {}", path.display())),
+            _ => Failure::io(format_args!("cannot read {}", path.display()), &e)
+                .hint("check the path and its permissions"),
+        };
+        if !path.metadata().map_err(failed)?.is_dir() {
+            return Ok(Self::Archive(Box::new(File::open(path).map_err(failed)?)));
+        }
+        if path.join(MANIFEST).symlink_metadata().is_err() {
+            return Err(Failure::new(ErrorKind::NotFound, format!("{} has no {MANIFEST}", path.display()))
+                .hint("name a directory or an archive that `chorusctl backup` has completed"));
+        }
+        Ok(Self::Directory(path.to_owned()))
+    }
+
+    /// Reads all of it; returns the manifest and what is damaged or missing.
+    ///
+    /// # Errors
+    /// A manifest that cannot be used, or what `taker` says.
+    pub fn read(self, taker: &mut dyn Taker, progress: OnRead<'_>) -> Result<(Manifest, Vec<String>)> {
+        match self {
+            Self::Directory(dir) => read_directory(&dir, taker, progress),
+            Self::Archive(source) => read_archive(source, taker, progress),
+        }
+    }
+}
+
+fn damaged(what: &str) -> Failure {
+    Failure::new(ErrorKind::StorageFailed, format!("the backup cannot be used: {what}"))
+        .hint("use another backup; nothing was changed")
+}
+
+fn files(manifest: &Manifest) -> impl Iterator<Item = &Entry> {
+    manifest.entries.iter().filter(|entry| entry.kind == Kind::File)
+}
+
+fn read_directory(dir: &Path, taker: &mut dyn Taker, progress: OnRead<'_>) -> Result<(Manifest, Vec<String>)> {
+    let file = File::open(dir.join(MANIFEST)).map_err(|e| damaged(&format!("{MANIFEST} cannot be read: {e}")))?;
+    let manifest = Manifest::read(&mut BufReader::new(file)).map_err(|e| damaged(&format!("{MANIFEST} {e}")))?;
+    places(&manifest)?;
+    let (mut problems, mut done, (_, total)) = (Vec::new(), 0, manifest.size());
+    for entry in files(&manifest) {
+        let place = entry.place().map_err(|e| damaged(&e))?;
+        let object = directory::object(dir, &entry.sha256);
+        match File::open(&object) {
+            Ok(mut file) => {
+                let mut counted = Counted { source: &mut file, count: 0 };
+                match taker.file(&place, &mut counted, Some(&object)) {
+                    Ok(sha256) => problems.extend(compare(entry, counted.count, &sha256)),
+                    Err(e) => return Err(taking(&e)),
+                }
+            }
+            Err(e) => problems.push(format!("{}: its copy cannot be read: {e}", entry.path)),
+        }
+        done += entry.size;
+        progress(done, total);
+    }
+    Ok((manifest, problems))
+}
+
+fn read_archive(source: Box<dyn Read>, taker: &mut dyn Taker, progress: OnRead<'_>) -> Result<(Manifest, Vec<String>)> {
+    let foreign = |e: io::Error| damaged(&format!("it is not a complete tar archive: {e}"));
+    let mut tar = tar::Archive::new(BufReader::with_capacity(PIECE, source));
+    let (mut found, mut manifest, mut long_name) = (HashMap::new(), None, None);
+    let mut done = 0;
+    // Raw: nothing of a name, a link or a hole is followed that is not looked at here.
+    for member in tar.entries().map_err(foreign)?.raw(true) {
+        let mut member = member.map_err(foreign)?;
+        let (kind, size) = (member.header().entry_type(), member.size());
+        match kind {
+            EntryType::GNULongName if size <= LONGEST_NAME => {
+                let mut name = Vec::new();
+                member.read_to_end(&mut name).map_err(foreign)?;
+                name.truncate(name.iter().position(|byte| *byte == 0).unwrap_or(name.len()));
+                long_name = Some(name);
+                continue;
+            }
+            EntryType::GNULongLink if size <= LONGEST_NAME => continue,
+            // The manifest has all that there is to them.
+            EntryType::Directory | EntryType::Symlink => {
+                long_name = None;
+                continue;
+            }
+            EntryType::Regular => {}
+            _ => return Err(damaged("it has members that a backup does not have")),
+        }
+        let bytes = long_name.take().unwrap_or_else(|| member.path_bytes().into_owned());
+        let path = PathBuf::from(<std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(bytes));
+        if path == Path::new(MANIFEST) {
+            let mut text = tempfile::tempfile().map_err(foreign)?;
+            io::copy(&mut member, &mut text)
+                .and_then(|_| text.flush())
+                .and_then(|()| text.rewind())
+                .map_err(foreign)?;
+            manifest = Some(text);
+            continue;
+        }
+        let inner = path.strip_prefix(HOME).map_err(|_| damaged(&format!("{path:?} is not a path in a home")))?;
+        let entry = Entry { path: name(inner), ..blank() };
+        let place = entry.place().map_err(|e| damaged(&e))?;
+        let mut counted = Counted { source: &mut member, count: 0 };
+        let sha256 = taker.file(&place, &mut counted, None).map_err(|e| taking(&e))?;
+        done += counted.count;
+        if counted.count != size {
+            return Err(damaged("it is not a complete tar archive"));
+        }
+        found.insert(entry.path, (size, sha256));
+        progress(done, 0);
+    }
+    let text = manifest.ok_or_else(|| damaged(&format!("it has no {MANIFEST}, or only a part of it came")))?;
+    let manifest = Manifest::read(&mut BufReader::new(text)).map_err(|e| damaged(&format!("its {MANIFEST} {e}")))?;
+    places(&manifest)?;
+    // Whoever writes into a pipe is let finish.
+    let _ = io::copy(&mut tar.into_inner(), &mut io::sink());
+    let mut problems = Vec::new();
+    for entry in files(&manifest) {
+        match found.get(&entry.path) {
+            Some((size, sha256)) => problems.extend(compare(entry, *size, sha256)),
+            None => problems.push(format!("{}: it is missing", entry.path)),
+        }
+    }
+    Ok((manifest, problems))
+}
+
+fn blank() -> Entry {
+    Entry {
+        path: String::new(),
+        kind: Kind::File,
+        mode: 0o600,
+        size: 0,
+        sha256: String::new(),
+        mtime: None,
+        target: None,
+        stamp: None,
+    }
+}
+
+/// Refuses a manifest whose paths lead elsewhere, or through anything but directories.
+fn places(manifest: &Manifest) -> Result<()> {
+    let mut kinds = BTreeMap::new();
+    for entry in &manifest.entries {
+        let place = entry.place().map_err(|e| damaged(&e))?;
+        let inside = |parent: &Path| parent == Path::new("") || kinds.get(parent) == Some(&Kind::Dir);
+        if !place.parent().is_some_and(inside) {
+            return Err(damaged(&format!("{:?} is in no directory", entry.path)));
+        }
+        let digits = entry.sha256.len() == 64 && entry.sha256.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if entry.kind == Kind::File && !digits {
+            return Err(damaged(&format!("{:?} has no hash", entry.path)));
+        }
+        if kinds.insert(place, entry.kind).is_some() {
+            return Err(damaged(&format!("{:?} is in it twice", entry.path)));
+        }
+    }
+    Ok(())
+}
+
+fn compare(entry: &Entry, size: u64, sha256: &str) -> Option<String> {
+    match () {
+        () if size != entry.size => Some(format!("{}: {size} of {} bytes are there", entry.path, entry.size)),
+        () if sha256 != entry.sha256 => Some(format!("{}: its content was changed", entry.path)),
+        () => None,
+    }
+}
+
+fn taking(error: &io::Error) -> Failure {
+    Failure::io("cannot read the backup", error).hint("check the disks of the backup and of the home")
+}
+
+struct Counted<'a> {
+    source: &'a mut dyn Read,
+    count: u64,
+}
+
+impl Read for Counted<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.source.read(buffer)?;
+        self.count += count as u64;
+        Ok(count)
+    }
+}

@@ -1,0 +1,205 @@
+//! Restoring a backup into an empty home. Everything is written and checked in a directory of its own first; then it is moved to
+//! its place, the databases last.
+
+use std::collections::HashSet;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Read, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::backup::Restored;
+
+use super::manifest::{Entry, Kind, Manifest, decode};
+use super::read::{OnRead, Source, Taker};
+use super::sink::copy;
+use super::sync;
+use crate::failure::{Failure, Result};
+use crate::lifecycle::home::{self, UNFINISHED};
+use crate::lifecycle::lock::InstanceLock;
+use crate::store::agents_dir::{create_private, remove_dir};
+use crate::store::session_files::sync_dir;
+use crate::store::{CATALOG, DB, JOURNAL, damage};
+
+/// What an empty home may have: it says nothing of any agent.
+const HARMLESS: [&str; 2] = ["run", "log"];
+
+/// Refuses a home that has anything in it. Blocks.
+///
+/// # Errors
+/// `already_exists`, or what the disk says.
+fn check_empty(home: &Path) -> Result<()> {
+    let failed = |e: io::Error| Failure::io(format_args!("cannot read {}", home.display()), &e);
+    let entries = match fs::read_dir(home) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(failed)?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name();
+        let harmless = HARMLESS.iter().any(|harmless| name == *harmless) || name == UNFINISHED;
+        let empty = || fs::read_dir(entry.path()).is_ok_and(|mut inside| inside.next().is_none());
+        if !harmless && !(entry.file_type().is_ok_and(|kind| kind.is_dir()) && empty()) {
+            let what = format!("the home {} is not empty: it has {}", home.display(), name.display());
+            return Err(Failure::new(ErrorKind::AlreadyExists, what)
+                .hint("restore into another home with --home DIR, or move this one aside"));
+        }
+    }
+    Ok(())
+}
+
+/// Restores the backup at `source` into `home`, which must be empty and without a daemon. Blocks.
+///
+/// # Errors
+/// `already_exists`, `denied`, a backup that is damaged, `disk_full`, `storage_failed`; the home has nothing of it then.
+pub fn restore(source: &Path, home: &Path, progress: OnRead<'_>) -> Result<Restored> {
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    check_empty(home)?;
+    let made = !home.exists();
+    // One that was cut off before it put anything in its place is begun again.
+    match remove_dir(&home.join(UNFINISHED)) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => {
+            return Err(Failure::io(format_args!("cannot write to {}", home.display()), &e));
+        }
+        _ => {}
+    }
+    home::prepare(home)?;
+    let lock = InstanceLock::take(home)?;
+    // Another restore may have ended just now.
+    let restored = check_empty(home).and_then(|()| fill(source, home, progress));
+    if made && restored.is_err() {
+        let _ = fs::remove_dir_all(home);
+    }
+    drop(lock);
+    restored
+}
+
+fn fill(source: &Path, home: &Path, progress: OnRead<'_>) -> Result<Restored> {
+    let source = Source::open(source)?;
+    let staging = home.join(UNFINISHED);
+    let failed = |e: io::Error| Failure::io(format_args!("cannot write to {}", home.display()), &e);
+    create_private(&staging).map_err(failed)?;
+    let staged = stage(source, &staging, progress);
+    let manifest = match staged {
+        Ok(manifest) => manifest,
+        Err(failure) => {
+            let _ = remove_dir(&staging);
+            return Err(failure);
+        }
+    };
+    place(&staging, home).map_err(failed)?;
+    let ((agents, sessions), (files, bytes)) = (manifest.agents(), manifest.size());
+    let home = home.to_string_lossy().into_owned();
+    Ok(Restored { home, created_at: manifest.created_at, agents, sessions, files, bytes })
+}
+
+fn stage(source: Source, staging: &Path, progress: OnRead<'_>) -> Result<Manifest> {
+    let failed = |e: io::Error| Failure::io("cannot write the home", &e);
+    let mut write = Writer { staging: staging.to_owned(), written: HashSet::new() };
+    let (manifest, mut problems) = source.read(&mut write, progress)?;
+    for database in [JOURNAL, CATALOG] {
+        let path = staging.join(DB).join(database);
+        let found = if path.is_file() { damage::problems_of_copy(&path) } else { vec!["it is missing".to_owned()] };
+        problems.extend(found.into_iter().map(|what| format!("{DB}/{database}: {what}")));
+    }
+    if let Some(first) = problems.first() {
+        let more = if problems.len() > 1 { format!(", and {} more", problems.len() - 1) } else { String::new() };
+        return Err(Failure::new(ErrorKind::StorageFailed, format!("the backup is damaged: {first}{more}"))
+            .hint("`chorusctl backup verify` names everything; use another backup. Nothing was restored"));
+    }
+    let files = write.arrange(&manifest).map_err(failed)?;
+    sync::all(staging, &files).map_err(failed)?;
+    Ok(manifest)
+}
+
+/// Moves what was staged to its place, the databases last: without them nothing of it counts as restored.
+fn place(staging: &Path, home: &Path) -> io::Result<()> {
+    let mut names: Vec<_> = fs::read_dir(staging)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
+    names.sort_by_key(|name| name == DB);
+    for name in names {
+        // A directory takes the place of an empty one.
+        fs::rename(staging.join(&name), home.join(&name))?;
+    }
+    sync_dir(home)?;
+    fs::remove_dir(staging)?;
+    sync_dir(home)
+}
+
+struct Writer {
+    staging: PathBuf,
+    /// Below the staging directory.
+    written: HashSet<PathBuf>,
+}
+
+impl Taker for Writer {
+    fn file(&mut self, place: &Path, source: &mut dyn Read, _: Option<&Path>) -> io::Result<String> {
+        let path = self.staging.join(place);
+        if let Some(parent) = path.parent() {
+            create_private(parent)?;
+        }
+        if !self.written.insert(place.to_owned()) {
+            fs::remove_file(&path)?;
+        }
+        let mut out = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        copy(source, |bytes| out.write_all(bytes))
+    }
+}
+
+impl Writer {
+    /// Makes directories, links, modes and times what the manifest says; returns the files there are.
+    fn arrange(&self, manifest: &Manifest) -> io::Result<Vec<PathBuf>> {
+        let mut listed = HashSet::new();
+        let mut files = Vec::new();
+        for entry in &manifest.entries {
+            let place = entry.place().map_err(io::Error::other)?;
+            let path = self.staging.join(&place);
+            match entry.kind {
+                Kind::Dir => create_private(&path)?,
+                Kind::Link => {}
+                Kind::File => {
+                    finish_file(&path, entry)?;
+                    files.push(path);
+                }
+            }
+            listed.insert(place);
+        }
+        // What an archive has and its manifest has not changed or went while the backup was made.
+        for gone in self.written.difference(&listed) {
+            fs::remove_file(self.staging.join(gone))?;
+        }
+        // Links come last, so that nothing is written through one.
+        for entry in manifest.entries.iter().rev() {
+            let path = self.staging.join(entry.place().map_err(io::Error::other)?);
+            match (entry.kind, &entry.target) {
+                (Kind::Link, Some(target)) => std::os::unix::fs::symlink(decode(target), path)?,
+                (Kind::Dir, _) if in_workspace(&entry.path) => {
+                    fs::set_permissions(path, Permissions::from_mode((entry.mode & 0o777) | 0o700))?;
+                }
+                _ => {}
+            }
+        }
+        Ok(files)
+    }
+}
+
+fn finish_file(path: &Path, entry: &Entry) -> io::Result<()> {
+    let file = File::options().append(true).open(path)?;
+    if let Some((seconds, nanos)) = entry.mtime {
+        let part = Duration::from_nanos(u64::from(nanos));
+        let whole = Duration::from_secs(seconds.unsigned_abs());
+        let epoch = SystemTime::UNIX_EPOCH;
+        let at = if seconds < 0 { epoch.checked_sub(whole) } else { epoch.checked_add(whole) };
+        if let Some(at) = at.and_then(|at| at.checked_add(part)) {
+            // With its time of change a session file is known to the index as it was.
+            file.set_modified(at)?;
+        }
+    }
+    if in_workspace(&entry.path) { file.set_permissions(Permissions::from_mode(entry.mode & 0o777)) } else { Ok(()) }
+}
+
+/// Whether a path belongs to a workspace, where modes are the agent's own.
+fn in_workspace(path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').collect();
+    matches!(parts[..], ["agents", _, "workspace", ..] | ["trash", _, "content", "workspace", ..])
+}

@@ -1,0 +1,22 @@
+//! Bringing many files to the disk.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Fewer files are synced one by one: syncing a file system also writes what others left there.
+const MANY: usize = 16;
+
+/// Brings `files` and the directories they are in to the disk. A failure means that the backup failed, not that the daemon's own
+/// storage did.
+pub fn all(top: &Path, files: &[PathBuf]) -> io::Result<()> {
+    let top = File::open(top)?;
+    if files.len() >= MANY && crate::store::syncs_whole_file_system(&top) {
+        return Ok(rustix::fs::syncfs(&top)?);
+    }
+    let mut dirs: Vec<&Path> = files.iter().filter_map(|file| file.parent()).collect();
+    dirs.sort_unstable();
+    dirs.dedup();
+    files.iter().map(PathBuf::as_path).chain(dirs).try_for_each(|path| File::open(path)?.sync_all())?;
+    top.sync_all()
+}

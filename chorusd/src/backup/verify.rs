@@ -1,0 +1,108 @@
+//! Checking a backup: every byte against the manifest, the databases page by page, and sessions against the catalog.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use chorus_proto::methods::backup::Verified;
+use sha2::{Digest as _, Sha256};
+use tempfile::TempDir;
+
+use super::manifest::name;
+use super::read::{OnRead, Source, Taker};
+use super::sink::copy;
+use crate::failure::{Failure, Result};
+use crate::session::file;
+use crate::store::catalog::hex;
+use crate::store::{CATALOG, DB, JOURNAL, damage};
+
+/// Checks the backup at `path`; `-` is an archive on standard input. Blocks.
+///
+/// # Errors
+/// Where there is no backup whose manifest can be read.
+pub fn verify(path: &Path, progress: OnRead<'_>) -> Result<Verified> {
+    let mut check = Check { dir: None, databases: HashMap::new(), sessions: HashMap::new() };
+    let (manifest, mut problems) = Source::open(path)?.read(&mut check, progress)?;
+    let mut warnings = Vec::new();
+    for database in [JOURNAL, CATALOG] {
+        let found = match check.databases.get(database) {
+            Some(at) => damage::problems_of_copy(at),
+            None => vec!["it is missing".to_owned()],
+        };
+        problems.extend(found.into_iter().map(|what| format!("{DB}/{database}: {what}")));
+    }
+    if problems.is_empty() {
+        warnings = check.against_catalog()?;
+    }
+    problems.dedup();
+    let ((agents, sessions), (files, bytes)) = (manifest.agents(), manifest.size());
+    let ok = problems.is_empty();
+    Ok(Verified { ok, created_at: manifest.created_at, agents, sessions, files, bytes, problems, warnings })
+}
+
+struct Check {
+    /// Where databases of an archive are put.
+    dir: Option<TempDir>,
+    databases: HashMap<String, PathBuf>,
+    /// Session files: the hash of their messages, or why they cannot be read.
+    sessions: HashMap<String, std::result::Result<String, String>>,
+}
+
+impl Check {
+    fn database(&mut self, database: &str, source: &mut dyn Read, at: Option<&Path>) -> io::Result<String> {
+        if let Some(at) = at {
+            self.databases.insert(database.to_owned(), at.to_owned());
+            return copy(source, |_| Ok(()));
+        }
+        let dir = match &self.dir {
+            Some(dir) => dir,
+            None => self.dir.insert(tempfile::tempdir()?),
+        };
+        let place = dir.path().join(database);
+        let mut out: File = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&place)?;
+        let sha256 = copy(source, |bytes| out.write_all(bytes))?;
+        self.databases.insert(database.to_owned(), place);
+        Ok(sha256)
+    }
+
+    /// What the catalog and the session files say of each other.
+    fn against_catalog(&self) -> Result<Vec<String>> {
+        let Some(at) = self.databases.get(CATALOG) else { return Ok(Vec::new()) };
+        let mut warnings = Vec::new();
+        let known = damage::sessions_of_copy(at).map_err(|e| Failure { fatal: false, ..e })?;
+        for row in known {
+            let path = format!("{}/sessions/{}.json", row.dir, row.session_id);
+            match self.sessions.get(&path) {
+                None if row.expected => warnings.push(format!("{path}: the index has it, the home had no file")),
+                Some(Err(why)) if !row.corrupt => warnings.push(format!("{path}: the file {why}")),
+                Some(Ok(sha256)) if !row.corrupt && !row.sha256.is_empty() && *sha256 != row.sha256 => {
+                    warnings.push(format!("{path}: its messages were changed after it was saved"));
+                }
+                _ => {}
+            }
+        }
+        warnings.sort();
+        Ok(warnings)
+    }
+}
+
+impl Taker for Check {
+    fn file(&mut self, place: &Path, source: &mut dyn Read, at: Option<&Path>) -> io::Result<String> {
+        let parts: Vec<&str> = place.iter().map(|part| part.to_str().unwrap_or_default()).collect();
+        match parts[..] {
+            [DB, database @ (JOURNAL | CATALOG)] => self.database(database, source, at),
+            ["agents", _, "sessions", session] if session.ends_with(".json") => {
+                let mut bytes = Vec::new();
+                source.read_to_end(&mut bytes)?;
+                let sha256 = hex(&Sha256::digest(&bytes));
+                let read = file::parse(&Bytes::from(bytes)).map(|file| file.sha256).map_err(|e| e.to_string());
+                self.sessions.insert(name(place), read);
+                Ok(sha256)
+            }
+            _ => copy(source, |_| Ok(())),
+        }
+    }
+}

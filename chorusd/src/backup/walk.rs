@@ -1,0 +1,146 @@
+//! Walking a directory by held descriptors. No link is followed, so nothing that changes meanwhile leads out of it.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat, statat};
+
+/// Directories inside each other; each holds a descriptor while it is walked.
+const DEEPEST: usize = 200;
+
+/// Something that was found.
+pub struct Item<'a> {
+    dir: BorrowedFd<'a>,
+    name: &'a OsStr,
+    pub path: &'a Path,
+    pub what: What,
+    pub stat: Stat,
+}
+
+/// Its kind.
+pub enum What {
+    Dir,
+    File,
+    Link(OsString),
+    /// A socket, pipe or device.
+    Special,
+}
+
+/// Who is told what is found.
+pub trait Visitor {
+    /// Takes an item; for a directory, whether to look into it.
+    ///
+    /// # Errors
+    /// Ends the walk.
+    fn item(&mut self, item: &Item<'_>) -> io::Result<bool>;
+
+    /// Takes a place that cannot be read.
+    fn unreadable(&mut self, path: &Path, error: &io::Error);
+}
+
+/// Opens a directory.
+///
+/// # Errors
+/// What the system says; a link is not followed.
+pub fn open_dir(at: BorrowedFd<'_>, name: impl rustix::path::Arg) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(openat(at, name, flags, Mode::empty())?)
+}
+
+/// Opens the directory `path` below `at`, name by name.
+///
+/// # Errors
+/// What the system says; a link is not followed.
+pub fn open_below(at: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
+    let mut held = at.try_clone_to_owned()?;
+    for name in path {
+        held = open_dir(held.as_fd(), name)?;
+    }
+    Ok(held)
+}
+
+/// Walks everything in `dir`, whose own path is `path`, in the order of names; `objects` of git come after all else in their
+/// repository, so that what its references name is there.
+///
+/// # Errors
+/// Those of `visitor`.
+pub fn walk(dir: BorrowedFd<'_>, path: &Path, visitor: &mut dyn Visitor) -> io::Result<()> {
+    level(dir, path, DEEPEST, visitor)
+}
+
+fn level(dir: BorrowedFd<'_>, path: &Path, deep: usize, visitor: &mut dyn Visitor) -> io::Result<()> {
+    let names = match names(dir) {
+        Ok(names) => names,
+        Err(e) => {
+            visitor.unreadable(path, &e);
+            return Ok(());
+        }
+    };
+    for name in names {
+        let path = path.join(&name);
+        let stat = match statat(dir, &*name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            // It was there a moment ago.
+            Err(rustix::io::Errno::NOENT) => continue,
+            Err(e) => {
+                visitor.unreadable(&path, &e.into());
+                continue;
+            }
+        };
+        let what = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => What::Dir,
+            FileType::RegularFile => What::File,
+            FileType::Symlink => match readlinkat(dir, &*name, Vec::new()) {
+                Ok(target) => What::Link(OsString::from_vec(target.into_bytes())),
+                Err(_) => continue,
+            },
+            _ => What::Special,
+        };
+        let is_dir = matches!(what, What::Dir);
+        let enter = visitor.item(&Item { dir, name: &name, path: &path, what, stat })?;
+        if !(is_dir && enter) {
+            continue;
+        }
+        match open_dir(dir, &*name) {
+            Ok(_) if deep == 0 => {
+                visitor.unreadable(&path, &io::Error::other("too many directories inside each other"))
+            }
+            Ok(inner) => level(inner.as_fd(), &path, deep - 1, visitor)?,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => visitor.unreadable(&path, &e),
+        }
+    }
+    Ok(())
+}
+
+fn names(dir: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(dir)? {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name != "." && name != ".." {
+            names.push(name.to_owned());
+        }
+    }
+    names.sort_by(|one, two| (one == "objects", one).cmp(&(two == "objects", two)));
+    Ok(names)
+}
+
+impl Item<'_> {
+    /// Opens the file.
+    ///
+    /// # Errors
+    /// What the system says; something else that took its place is refused.
+    pub fn open(&self) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = openat(self.dir, self.name, flags, Mode::empty())?;
+        if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
+            return Err(io::Error::other("it is not a file any more"));
+        }
+        Ok(file.into())
+    }
+}

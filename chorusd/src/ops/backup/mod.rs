@@ -1,0 +1,78 @@
+//! Backups of the whole home while everything goes on: `create` into a directory, `archive` to the client.
+//!
+//! Files come first, without any lock. Then, while no session and no agent may move or go, the databases are brought to their last
+//! page and what changed since is put aside, all of it on the home's own disk. So whatever was acknowledged before a backup began
+//! is in it, and each row of its catalog has its file. Only then does it go on to the backup's place, however slow that is.
+
+pub mod archive;
+pub mod create;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::backup::Summary;
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use super::{Ops, blocking};
+use crate::backup::{Collector, OnProgress, Sink};
+use crate::failure::{Failure, Result};
+use crate::store::DB;
+
+/// The backups that are being made.
+#[derive(Debug, Default)]
+pub struct Backups {
+    one_at_a_time: Arc<Mutex<()>>,
+    archives: archive::Archives,
+}
+
+impl Backups {
+    fn begin(&self) -> Result<OwnedMutexGuard<()>> {
+        self.one_at_a_time
+            .clone()
+            .try_lock_owned()
+            .map_err(|_| Failure::new(ErrorKind::Busy, "another backup is being made").hint("wait until it has ended"))
+    }
+
+    /// Gives up what a connection left behind.
+    pub fn close(&self, connection: u64) {
+        self.archives.close(connection);
+    }
+}
+
+/// Makes a backup.
+async fn make<S: Sink>(ops: &Ops, sink: S, progress: OnProgress) -> Result<Summary> {
+    let started = Instant::now();
+    let (home, begun) = (ops.home.clone(), ops.clock.now());
+    let collector = blocking(move || Collector::new(&home, sink, begun, progress)?.early()).await?;
+    let db = ops.home.join(DB);
+    let copies = ops.store.copies(&db).await?;
+    let (collector, late, copied) = {
+        let _agents_stay = ops.agents_lock.lock().await;
+        let _sessions_stay = ops.sessions_lock.write().await;
+        let _files_stay = ops.store.files.amending.lock().await;
+        let copied = copies.finish().await?;
+        let (collector, late) = blocking(move || collector.late(&db)).await?;
+        (collector, late, copied)
+    };
+    let keys = keys(ops);
+    let mut summary = blocking(move || collector.finish(late, &copied, keys)).await?;
+    summary.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    tracing::info!(
+        files = summary.files,
+        bytes = summary.bytes,
+        copied = summary.copied_files,
+        unreadable = summary.unreadable.len(),
+        took = ?started.elapsed(),
+        "backup made"
+    );
+    Ok(summary)
+}
+
+/// Files with keys that the configuration names in the home, relative to it.
+fn keys(ops: &Ops) -> Vec<String> {
+    let of_providers = ops.config.providers.values().filter_map(|provider| provider.key.file());
+    let named = of_providers.chain(ops.config.discord.token.file());
+    let inside = named.filter_map(|path| path.strip_prefix(&ops.home).ok());
+    inside.map(|path| path.to_string_lossy().into_owned()).collect()
+}

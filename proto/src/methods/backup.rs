@@ -1,0 +1,124 @@
+//! `backup.*`: a copy of the whole home, made while the daemon runs. Verifying and restoring need no daemon: `chorusd` does them
+//! by itself and prints [`Verified`] and [`Restored`].
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::method;
+
+method!(
+    /// Backs the home up into a directory.
+    Create = "backup.create", CreateParams => Summary
+);
+method!(
+    /// Starts a backup that goes to the client as one tar archive.
+    ArchiveBegin = "backup.archive.begin", ArchiveBeginParams => ArchiveBeginResult
+);
+method!(
+    /// Returns the next bytes of the archive.
+    ArchiveRead = "backup.archive.read", ArchiveReadParams => ArchiveReadResult
+);
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CreateParams {
+    /// The directory, as an absolute path: new, empty, or one that has a backup already.
+    pub dir: String,
+    /// Delete copies of files that the new backup does not contain.
+    #[serde(default)]
+    pub prune: bool,
+}
+
+/// A backup that was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Summary {
+    /// Agents in the backup.
+    pub agents: u64,
+    /// Saved sessions in the backup.
+    pub sessions: u64,
+    /// Files in the backup, the databases included.
+    pub files: u64,
+    /// Bytes of those files.
+    pub bytes: u64,
+    /// Files that had to be copied; the others were in the directory already.
+    pub copied_files: u64,
+    pub copied_bytes: u64,
+    /// Copies that were deleted because the backup does not contain them.
+    pub pruned_files: u64,
+    /// Files of the home that could not be read and are not in the backup.
+    pub unreadable: Vec<Unreadable>,
+    /// Files in the backup that contain keys, relative to the home.
+    pub keys: Vec<String>,
+    /// Other things that a person should know.
+    pub warnings: Vec<String>,
+    pub duration_ms: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Unreadable {
+    /// Relative to the home.
+    pub path: String,
+    pub reason: String,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ArchiveBeginParams {}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ArchiveBeginResult {
+    /// Names the archive in `read`. It ends with the connection.
+    pub archive: u64,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ArchiveReadParams {
+    pub archive: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ArchiveReadResult {
+    /// The bytes that follow those of the answer before.
+    pub data_base64: String,
+    /// Present in the last answer: the archive is complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Summary>,
+}
+
+/// What `backup verify` found. It is not on the wire; `chorusctl --json` prints it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Verified {
+    /// Whether the backup is complete and unchanged.
+    pub ok: bool,
+    pub created_at: Timestamp,
+    pub agents: u64,
+    pub sessions: u64,
+    pub files: u64,
+    pub bytes: u64,
+    /// What is damaged or missing.
+    pub problems: Vec<String>,
+    /// What was wrong in the home already when the backup was made.
+    pub warnings: Vec<String>,
+}
+
+/// What `backup restore` did. It is not on the wire; `chorusctl --json` prints it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Restored {
+    /// The home that has everything now.
+    pub home: String,
+    pub created_at: Timestamp,
+    pub agents: u64,
+    pub sessions: u64,
+    pub files: u64,
+    pub bytes: u64,
+}

@@ -1,0 +1,69 @@
+//! Where a backup may go, and where one may be restored to.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use chorus_tests::Daemon;
+use chorus_tests::chat::Chat as _;
+use chorus_tests::ctl::chorusctl;
+
+use super::{back_up, path, restored};
+use crate::home;
+
+#[test]
+fn a_backup_goes_into_a_private_directory_of_its_own_outside_the_home() {
+    let one = home();
+    let daemon = Daemon::start(&one);
+    daemon.client().init("atlas");
+    let inside = one.path.join("backup");
+    assert!(chorusctl(&one, ["backup", path(&inside)]).failed_with_hint(6).contains("inside each other"));
+    assert!(chorusctl(&one, ["backup", path(&one.path)]).failed_with_hint(6).contains("inside each other"));
+    chorusctl(&one, ["backup", path(&one.outside().join("home/../home/agents"))]).failed_with_hint(6);
+    let other = one.outside().join("other");
+    fs::create_dir(&other).expect("a directory");
+    fs::set_permissions(&other, fs::Permissions::from_mode(0o770)).expect("its mode");
+    assert!(chorusctl(&one, ["backup", path(&other)]).failed_with_hint(6).contains("mode 0770"));
+    fs::set_permissions(&other, fs::Permissions::from_mode(0o700)).expect("its mode");
+    fs::write(other.join("mine.txt"), "mine").expect("a file");
+    assert!(chorusctl(&one, ["backup", path(&other)]).failed_with_hint(6).contains("not empty"));
+    assert_eq!(fs::read_dir(&other).expect("it").count(), 1, "nothing was written");
+    let missing = one.outside().join("no/such/parent");
+    chorusctl(&one, ["backup", path(&missing)]).failed_with_hint(1);
+    chorusctl(&one, ["backup", "-", "--prune"]).failed(2);
+    chorusctl(&one, ["--no-autostart", "--socket", "/nowhere", "backup", path(&other)]).failed_with_hint(4);
+    // A relative path is one of the command, not of the daemon.
+    chorusctl(&one, ["backup", "mine"]).ok();
+    assert!(one.user.join("mine/manifest.jsonl").is_file());
+}
+
+#[test]
+fn a_restore_goes_into_an_empty_home_only() {
+    let one = home();
+    let daemon = Daemon::start(&one);
+    daemon.client().init("atlas");
+    daemon.client().append("atlas", "hello");
+    let dir = one.outside().join("backup");
+    back_up(&one, &dir);
+    let said = chorusctl(&one, ["backup", "restore", path(&dir)]).failed_with_hint(7).to_owned();
+    assert!(said.contains("is not empty"), "{said}");
+    daemon.terminate();
+    chorusctl(&one, ["backup", "restore", path(&dir)]).failed_with_hint(7);
+    chorusctl(&one, ["backup", "restore", "/no/such/backup"]).failed(7);
+    let other = home();
+    for command in ["verify", "restore"] {
+        chorusctl(&other, ["backup", command, "/no/such/backup"]).failed(3);
+        chorusctl(&other, ["backup", command, path(&one.user)]).failed_with_hint(3);
+    }
+    // What a daemon that could not start leaves, and a restore that was cut off, is nothing.
+    fs::create_dir_all(other.path.join(".restore/agents/atlas")).expect("directories");
+    fs::create_dir_all(other.path.join("agents")).expect("directories");
+    fs::create_dir_all(other.path.join("log")).expect("directories");
+    fs::set_permissions(&other.path, fs::Permissions::from_mode(0o700)).expect("its mode");
+    fs::write(other.path.join("log/chorusd.log"), "failed\n").expect("a log");
+    let said = chorusctl(&other, ["status"]).failed_with_hint(6).to_owned();
+    assert!(said.contains("was not finished"), "no daemon starts in half a home: {said}");
+    chorusctl(&other, ["backup", "restore", path(&dir)]).ok();
+    assert!(!other.path.join(".restore").exists());
+    assert_eq!(Daemon::start(&other).client().texts("atlas"), ["hello"]);
+    assert_eq!(Daemon::start(&restored(&dir)).client().texts("atlas"), ["hello"]);
+}
