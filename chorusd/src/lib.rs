@@ -13,6 +13,7 @@ pub mod failure;
 pub mod git;
 pub mod lifecycle;
 pub mod llm;
+mod locale;
 mod memory;
 pub mod message;
 pub mod ops;
