@@ -14,6 +14,7 @@ pub mod failure;
 pub mod git;
 pub mod lifecycle;
 pub mod llm;
+mod locale;
 mod memory;
 pub mod message;
 pub mod ops;

@@ -3,11 +3,11 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+use crate::locale;
+
 /// Taken over from the daemon where it has them.
-const TAKEN: [&str; 18] = [
+const TAKEN: [&str; 16] = [
     "PATH",
-    "LANG",
-    "LANGUAGE",
     "TERM",
     "TZ",
     "USER",
@@ -31,7 +31,6 @@ pub fn clean(
     home: &Path,
     more: &[(OsString, OsString)],
 ) -> Vec<(OsString, OsString)> {
-    let taken = |name: &OsStr| name.to_str().is_some_and(|name| TAKEN.contains(&name) || name.starts_with("LC_"));
     let mut env: Vec<(OsString, OsString)> = Vec::new();
     let mut set = |name: &OsStr, value: &OsStr| match env.iter_mut().find(|(known, _)| known == name) {
         Some((_, there)) => value.clone_into(there),
@@ -40,24 +39,29 @@ pub fn clean(
     for (name, value) in [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("LANG", "C.UTF-8"), ("TERM", "dumb")] {
         set(name.as_ref(), value.as_ref());
     }
-    for (name, value) in daemon.filter(|(name, _)| taken(name)) {
+    for (name, value) in daemon.filter(|(name, value)| is_taken(name, value)) {
         if name == "PATH" {
             set(&name, &absolute(&value));
         } else {
             set(&name, &value);
         }
     }
-    let ours: [(&str, &OsStr); 9] = [
+    let ours: [(&str, &OsStr); 13] = [
         ("HOME", home.as_os_str()),
         ("SHELL", "/bin/bash".as_ref()),
         ("TMPDIR", "/tmp".as_ref()),
         // A folder of plain files in the workspace can be a repository that names programs to run.
-        ("GIT_CONFIG_COUNT", "2".as_ref()),
+        ("GIT_CONFIG_COUNT", "3".as_ref()),
         ("GIT_CONFIG_KEY_0", "safe.bareRepository".as_ref()),
         ("GIT_CONFIG_VALUE_0", "explicit".as_ref()),
         // Run by a mere `git status`.
         ("GIT_CONFIG_KEY_1", "core.fsmonitor".as_ref()),
         ("GIT_CONFIG_VALUE_1", "false".as_ref()),
+        // What the workspace has as a hook was perhaps put there by a command.
+        ("GIT_CONFIG_KEY_2", "core.hooksPath".as_ref()),
+        ("GIT_CONFIG_VALUE_2", "/dev/null".as_ref()),
+        ("GIT_CONFIG_GLOBAL", "/dev/null".as_ref()),
+        ("GIT_CONFIG_NOSYSTEM", "1".as_ref()),
         ("GIT_TERMINAL_PROMPT", "0".as_ref()),
     ];
     for (name, value) in ours {
@@ -67,6 +71,17 @@ pub fn clean(
         set(name, value);
     }
     env
+}
+
+/// Returns true if a variable of the daemon is taken over. A locale in another character set than UTF-8 is not: in GBK, for
+/// one, bash reads a command otherwise than the permission engine did.
+fn is_taken(name: &OsStr, value: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    match name {
+        "LANGUAGE" => value.to_str().is_some_and(locale::lists_languages),
+        _ if name == "LANG" || name.starts_with("LC_") => value.to_str().is_some_and(locale::reads_ascii),
+        _ => TAKEN.contains(&name),
+    }
 }
 
 /// The absolute places of a PATH: any other is the workspace, where a file may have the name of a program.
@@ -95,7 +110,39 @@ mod tests {
         assert_eq!(value("PATH"), Some("/opt/bin"));
         assert_eq!(value("LC_ALL"), Some("de_DE.UTF-8"));
         assert_eq!((value("HOME"), value("TERM")), (Some("/inside"), Some("xterm")));
-        assert_eq!((value("GIT_CONFIG_COUNT"), value("GIT_CONFIG_VALUE_0")), (Some("2"), Some("explicit")));
+        assert_eq!((value("GIT_CONFIG_COUNT"), value("GIT_CONFIG_VALUE_0")), (Some("3"), Some("explicit")));
+        assert_eq!((value("GIT_CONFIG_GLOBAL"), value("GIT_CONFIG_NOSYSTEM")), (Some("/dev/null"), Some("1")));
         assert_eq!((value("ANTHROPIC_API_KEY"), value("SSH_AUTH_SOCK")), (None, None));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_locale_is_taken_over_if_bash_reads_commands_in_it_as_they_were_judged() {
+        use std::os::unix::ffi::OsStringExt as _;
+        for (name, given, wanted) in [
+            ("LANG", &b"de_DE.UTF-8"[..], Some("de_DE.UTF-8")),
+            ("LANG", b"zh_CN.gbk", Some("C.UTF-8")),
+            ("LANG", b"zh_CN", Some("C.UTF-8")),
+            ("LANG", b"zh_CN.gbk\xff", Some("C.UTF-8")),
+            ("LANG", b"", Some("C.UTF-8")),
+            ("LC_ALL", b"C", Some("C")),
+            ("LC_ALL", b"zh_TW.BIG5", None),
+            ("LC_ALL", b"ja_JP.SJIS.UTF-8", None),
+            ("LC_CTYPE", b"zh_CN.GB18030", None),
+            ("LC_CTYPE", b"en_US.utf8", Some("en_US.utf8")),
+            ("LANGUAGE", b"de_AT:de", Some("de_AT:de")),
+            ("LANGUAGE", b"../../tmp", None),
+            ("LOCPATH", b"/tmp", None),
+            ("POSIXLY_CORRECT", b"1", None),
+            ("SHELLOPTS", b"posix", None),
+            ("BASHOPTS", b"extglob", None),
+            ("BASH_ENV", b"x", None),
+            ("BASH_FUNC_ls%%", b"() { rm x; }", None),
+        ] {
+            let daemon = std::iter::once((OsString::from(name), OsString::from_vec(given.to_vec())));
+            let env = clean(daemon, Path::new("/inside"), &[]);
+            let value = env.iter().find(|(known, _)| known == name).map(|(_, value)| value.to_str().unwrap());
+            assert_eq!(value, wanted, "{name}={given:?}");
+        }
     }
 }

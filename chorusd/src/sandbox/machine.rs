@@ -115,10 +115,12 @@ mod linux {
     use std::io::IoSlice;
     use std::mem::MaybeUninit;
     use std::os::fd::{AsFd, OwnedFd};
+    use std::os::unix::fs::PermissionsExt as _;
 
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
     use rustix::io::Errno;
+    use tempfile::TempDir;
 
     use super::{Job, Level, ONLY, OnceLock, Path, PathBuf, Running, Sandbox, Stdio, UnixStream, Way, io};
     use crate::sandbox::cgroups::Group;
@@ -206,10 +208,11 @@ mod linux {
                     command
                 }
             };
-            // Without a view of its own a command would write into the real home.
-            let (home, writable) = match way {
-                Way::None => (PathBuf::from("/tmp"), vec!["/tmp".into(), "/var/tmp".into(), seen.workspace.clone()]),
-                _ => (seen.home, seen.writable),
+            // Without a view of its own a command would write into the real home; in a shared one it would find what others left.
+            let own_home = if way == Way::None { Some(empty_home()?) } else { None };
+            let (home, writable) = match &own_home {
+                Some(own) => (own.path().to_owned(), vec!["/tmp".into(), "/var/tmp".into(), seen.workspace.clone()]),
+                None => (seen.home, seen.writable),
             };
             let group = self.cgroups.group(&limits);
             let spec = Spec {
@@ -245,8 +248,14 @@ mod linux {
                 .spawn()?;
             // It still holds what the child was given.
             drop(command);
-            Ok(Running::new(child, UnixStream::from_std(ours)?, to_say, group))
+            Ok(Running::new(child, UnixStream::from_std(ours)?, to_say, group, own_home))
         }
+    }
+
+    /// Makes an empty directory for one command.
+    fn empty_home() -> io::Result<TempDir> {
+        let own = std::fs::Permissions::from_mode(0o700);
+        tempfile::Builder::new().prefix("chorus-home-").permissions(own).tempdir_in("/tmp")
     }
 
     /// Says as much as the socket takes, and hands over the doors of the control groups; the number of bytes.

@@ -122,8 +122,8 @@ pub fn seen(confinement: &Confinement, chorus: &Path, hidden: &[PathBuf], guarde
     }
     steps.extend([Step::Devices, Step::Private { at: SHARED.into(), size }, Step::Processes]);
     let mut private = vec![PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
-    let home = user.clone().unwrap_or_else(|| "/tmp".into());
-    private.push(home.clone());
+    private.extend(user.clone());
+    let home = home(user.as_deref(), &workspace);
     private.dedup();
     if let Ok(chorus) = chorus.canonicalize() {
         private.push(chorus);
@@ -152,6 +152,12 @@ pub fn seen(confinement: &Confinement, chorus: &Path, hidden: &[PathBuf], guarde
     steps.extend(hidden.into_iter().map(|at| Step::Hide { at }));
     let writable = private.into_iter().filter(|at| !at.starts_with("/dev")).chain([workspace.clone()]).collect();
     Ok(Seen { steps, writable, home, workspace })
+}
+
+/// The command's `HOME`, empty at each command. A workspace that has the user's home in it keeps what is written, so what one
+/// command leaves there would configure the programs of the next.
+fn home(user: Option<&Path>, workspace: &Path) -> PathBuf {
+    user.filter(|user| !user.starts_with(workspace)).unwrap_or(Path::new("/tmp")).to_owned()
 }
 
 /// Links at the top of the machine, such as `/bin`, and `/home` on some.
@@ -220,5 +226,18 @@ mod tests {
         let shared = seen.steps.iter().filter(|step| matches!(step, Step::Hide { at } if at.starts_with("/usr/share")));
         assert_eq!(shared.count(), 1, "what is below a hidden directory need not be hidden");
         assert!(seen.writable.contains(&workspace) && seen.writable.contains(&chorus));
+    }
+
+    #[test]
+    fn a_home_is_never_in_the_workspace() {
+        for (user, workspace, wanted) in [
+            (Some("/home/mara"), "/home/mara/work", "/home/mara"),
+            (Some("/home/mara"), "/srv/work", "/home/mara"),
+            (Some("/home/mara"), "/home/mara", "/tmp"),
+            (Some("/home/mara"), "/home", "/tmp"),
+            (None, "/srv/work", "/tmp"),
+        ] {
+            assert_eq!(home(user.map(Path::new), Path::new(workspace)), Path::new(wanted), "{user:?} {workspace}");
+        }
     }
 }

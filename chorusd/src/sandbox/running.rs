@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
+use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::process::{Child, ChildStdout};
@@ -26,6 +27,8 @@ pub struct Running {
     line: Line,
     /// After the others: it goes when it is empty.
     _group: Group,
+    /// Its `HOME` if it has no view of its own; removed with it.
+    _home: Option<TempDir>,
 }
 
 /// The line to the daemon's program inside, whose end is the command's.
@@ -43,10 +46,10 @@ struct Line {
 }
 
 impl Running {
-    pub(super) fn new(child: Child, stream: UnixStream, to_say: Vec<u8>, group: Group) -> Self {
+    pub(super) fn new(child: Child, stream: UnixStream, to_say: Vec<u8>, group: Group, home: Option<TempDir>) -> Self {
         let pid = child.id().unwrap_or_default();
         let line = Line { stream, heard: Vec::new(), to_say, reached: None, exit: None, failed: None, closed: false };
-        Self { child, pid, line, _group: group }
+        Self { child, pid, line, _group: group, _home: home }
     }
 
     /// Of the outermost process.

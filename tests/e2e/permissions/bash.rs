@@ -1,6 +1,7 @@
 //! The reader of plain commands against bash itself: whatever a command without a guard runs or writes was judged.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use chorus_proto::methods::permissions::Decision;
@@ -11,32 +12,70 @@ use serde_json::json;
 use super::action;
 use super::chance::random;
 
-/// Notes the words of every command that is run, in place of running it.
-const NOTED: &str = r#"() { printf '%s\0' "$#" "$@" >> "$NOTES"; }"#;
+/// Notes the words of every command that is run, in place of running it, and what it could read.
+const NOTED: &str = r#"() {
+    printf '%s\0' "$#" "$@" >> "$NOTES"
+    local line
+    while IFS= read -r line || [ -n "$line" ]; do printf '%s\n' "$line" >> "$INPUTS"; line=; done
+}"#;
 
-/// The words that bash ran of a command, command by command.
-fn ran(folder: &std::path::Path, command: &str) -> Vec<Vec<String>> {
-    let notes = folder.join("notes");
-    let _ = fs::remove_file(&notes);
-    let work = folder.join("work");
-    let _ = fs::remove_dir_all(&work);
-    fs::create_dir(&work).expect("a directory");
-    Command::new("/bin/bash")
-        .args(["--noprofile", "--norc", "-c", command])
-        .current_dir(&work)
-        .env_clear()
-        .env("PATH", "/nonexistent")
-        .env("NOTES", &notes)
-        .env("BASH_FUNC_command_not_found_handle%%", NOTED)
-        .output()
-        .expect("bash");
-    let text = fs::read(&notes).unwrap_or_default();
-    let mut parts = text.split(|b| *b == 0).map(|part| String::from_utf8_lossy(part).into_owned());
-    let mut found = Vec::new();
-    while let Some(count) = parts.next().and_then(|count| count.parse().ok()) {
-        found.push(parts.by_ref().take(count).collect());
+/// A bash that runs nothing but itself.
+pub struct Bash {
+    folder: tempfile::TempDir,
+}
+
+/// What came of a command.
+pub struct Ran {
+    /// The words of each command that it ran.
+    pub commands: Vec<Vec<String>>,
+    /// What stood on standard input of these.
+    pub inputs: String,
+    /// Where it ran.
+    pub work: PathBuf,
+}
+
+impl Ran {
+    /// Lists the files that the command left.
+    fn files(&self) -> Vec<String> {
+        let files = fs::read_dir(&self.work).expect("the directory");
+        files.map(|file| file.expect("a file").file_name().to_string_lossy().into_owned()).collect()
     }
-    found
+}
+
+impl Bash {
+    pub fn find() -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a directory");
+        Path::new("/bin/bash").exists().then_some(Self { folder })
+    }
+
+    /// Runs a command in an empty directory that `prepare` has filled.
+    pub fn run(&self, command: &str, prepare: impl FnOnce(&Path)) -> Ran {
+        let [notes, inputs, work] = ["notes", "inputs", "work"].map(|name| self.folder.path().join(name));
+        for file in [&notes, &inputs] {
+            let _ = fs::remove_file(file);
+        }
+        let _ = fs::remove_dir_all(&work);
+        fs::create_dir(&work).expect("a directory");
+        prepare(&work);
+        Command::new("/bin/bash")
+            .args(["--noprofile", "--norc", "-c", command])
+            .current_dir(&work)
+            .env_clear()
+            .env("PATH", "/nonexistent")
+            .env("NOTES", &notes)
+            .env("INPUTS", &inputs)
+            .env("BASH_FUNC_command_not_found_handle%%", NOTED)
+            .output()
+            .expect("bash");
+        let text = fs::read(&notes).unwrap_or_default();
+        let mut parts = text.split(|b| *b == 0).map(|part| String::from_utf8_lossy(part).into_owned());
+        let mut commands = Vec::new();
+        while let Some(count) = parts.next().and_then(|count| count.parse().ok()) {
+            commands.push(parts.by_ref().take(count).collect());
+        }
+        let inputs = fs::read(&inputs).unwrap_or_default();
+        Ran { commands, inputs: String::from_utf8_lossy(&inputs).into_owned(), work }
+    }
 }
 
 /// The words of an action, its quotes removed by hand: they are only those that the engine writes.
@@ -63,20 +102,11 @@ fn words(action: &str) -> Vec<String> {
     words
 }
 
-/// The files that the command left.
-fn written(folder: &std::path::Path) -> Vec<String> {
-    let files = fs::read_dir(folder.join("work")).expect("the directory");
-    files.map(|file| file.expect("a file").file_name().to_string_lossy().into_owned()).collect()
-}
-
 #[test]
 fn bash_runs_nothing_that_was_not_judged() {
-    if !std::path::Path::new("/bin/bash").exists() {
-        return chorus_tests::skip("there is no bash");
-    }
+    let Some(bash) = Bash::find() else { return chorus_tests::skip("there is no bash") };
     let everything = Spec::read(json!({"allow": [".*"]}).as_object().expect("an object")).expect("a profile");
     let everything = Profile::new(everything).expect("a profile");
-    let folder = tempfile::tempdir().expect("a directory");
     let mut rng = Rng::new(20);
     let (mut allowed, mut tried) = (0, 0);
     let wanted = rounds("CHORUS_BASH_ROUNDS", 300);
@@ -89,10 +119,11 @@ fn bash_runs_nothing_that_was_not_judged() {
         }
         allowed += 1;
         let judged: Vec<Vec<String>> = verdict.parts.iter().map(|part| words(&part.action)).collect();
-        for ran in ran(folder.path(), &command) {
-            assert!(judged.contains(&ran), "{command:?} ran {ran:?}; judged were {judged:?}");
+        let ran = bash.run(&command, |_| {});
+        for words in &ran.commands {
+            assert!(judged.contains(words), "{command:?} ran {words:?}; judged were {judged:?}");
         }
-        for file in written(folder.path()) {
+        for file in ran.files() {
             let judged = verdict.parts.iter().any(|part| part.action == format!("tool:create_file:{file}"));
             assert!(judged, "{command:?} wrote {file:?}; judged were {:?}", verdict.parts);
         }

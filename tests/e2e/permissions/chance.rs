@@ -11,7 +11,7 @@ use super::corpus::lines;
 use super::{action, own_profiles};
 
 /// What may stand between commands, or around them.
-const JOINTS: [(&str, &str, &str); 30] = [
+const JOINTS: [(&str, &str, &str); 34] = [
     ("", "; ", ""),
     ("", ";", ""),
     ("", " && ", ""),
@@ -42,6 +42,10 @@ const JOINTS: [(&str, &str, &str); 30] = [
     ("echo ${x:=$(", ")}; ", ""),
     ("env ", "; env ", ""),
     ("cat <<E\n$(", ")\nE\n", ""),
+    ("", " < in; ", " < in"),
+    ("", " <<< 'it'\"'\"'s'; ", ""),
+    ("< in ", " | ", " > out"),
+    ("", " # it's\n", ""),
 ];
 
 const HARMLESS: [&str; 14] = [
@@ -146,7 +150,7 @@ fn corpus_and_joined() -> Vec<(String, String)> {
 }
 
 /// Pieces of commands that a reader may get wrong.
-const PIECES: [&str; 54] = [
+pub const PIECES: [&str; 54] = [
     " ",
     " ",
     " ",

@@ -3,7 +3,10 @@
 mod bash;
 mod chance;
 mod corpus;
+mod git_dir;
+pub mod locale;
 mod profiles;
+mod quoting;
 mod verbs;
 
 use std::collections::BTreeMap;

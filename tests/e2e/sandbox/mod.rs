@@ -7,6 +7,7 @@ mod ends;
 mod groups;
 mod kernel_memory;
 mod limits;
+mod locale;
 mod memory;
 mod reach;
 mod unconfined;
@@ -74,8 +75,13 @@ impl Rig {
     }
 
     fn start(way: &str, profile: &str, environment: &[(&str, &str)]) -> Self {
+        Self::start_asking(way, profile, environment, "1s")
+    }
+
+    /// With another time for the answers to questions.
+    fn start_asking(way: &str, profile: &str, environment: &[(&str, &str)], timeout: &str) -> Self {
         let (server, home) = (ModelServer::start(), home());
-        home.configure(&format!("approval_timeout = \"1s\"\n{}{PROFILES}", server.config_with("")));
+        home.configure(&format!("approval_timeout = \"{timeout}\"\n{}{PROFILES}", server.config_with("")));
         let mut command = home.command(home.bins.chorusd);
         command.env("CHORUS_SANDBOX", way).envs(environment.iter().copied());
         let daemon = Daemon::start_by(&home, command);

@@ -150,7 +150,8 @@ fn what_git_is_told_to_run_reaches_no_more_than_bash() {
         let git = format!(
             "thief={}/thief; git init -q r && cd r && echo '* filter=x' > .gitattributes && \
              git config filter.x.clean \"$thief filtered\" && printf '#!/bin/sh\n%s hooked </dev/null\n' $thief > .git/hooks/pre-commit && \
-             chmod +x .git/hooks/pre-commit && git add . && git -c user.name=a -c user.email=a@b commit -qm x",
+             chmod +x .git/hooks/pre-commit && git add . && \
+             git -c core.hooksPath=.git/hooks -c user.name=a -c user.email=a@b commit -qm x",
             dir.display()
         );
         rig.run(&git).ok();

@@ -1,8 +1,11 @@
 //! Where the machine gives no sandbox: nothing runs unless somebody said so, and `status` and `doctor` say why.
 
+use chorus_proto::methods::approvals::{Approve, ApproveParams, List, ListParams};
 use chorus_proto::methods::doctor::{Doctor, DoctorParams, Verdict};
 use chorus_proto::methods::permissions::{Check, CheckParams, Decision, Rule};
 use chorus_tests::ctl::chorusctl;
+use chorus_tests::{DEADLINE, wait_until};
+use serde_json::json;
 
 use super::{Rig, WAYS};
 
@@ -19,6 +22,28 @@ fn without_a_sandbox_every_command_is_asked_about_whatever_the_profile_allows() 
     let check = found.checks.iter().find(|check| check.name == "sandbox").expect("a check");
     assert!(check.verdict == Verdict::Warn && check.hint.is_some(), "{check:?}");
     assert!(check.text.contains("every command is asked about"), "{check:?}");
+}
+
+#[test]
+fn a_command_finds_nothing_in_its_home_that_another_left_there() {
+    let rig = Rig::start_asking("none", "any", &[], "20s");
+    let approved = |command: &str| {
+        let turn = rig.begin(&json!({"command": command}));
+        let asked = wait_until("the question", DEADLINE, || {
+            rig.client().call::<List>(&ListParams::default()).expect("a list").approvals.pop()
+        });
+        rig.client().call::<Approve>(&ApproveParams { id: asked.id, ..Default::default() }).expect("approved");
+        turn.join().expect("a client").expect("a turn");
+        rig.last().ok()
+    };
+    let left = approved("echo planted > ~/.npmrc; ls -A ~; stat -c %a ~; echo $HOME");
+    let (listed, home) = left.trim_end().rsplit_once('\n').expect("lines");
+    assert_eq!(listed, ".npmrc\n700");
+    let found = approved("ls -A ~; echo $HOME");
+    assert!(found.starts_with("/tmp/") && found.trim_end() != home, "{found} after {home}");
+    wait_until("both homes to be removed", DEADLINE, || {
+        [home, found.trim_end()].iter().all(|home| !std::path::Path::new(home).exists()).then_some(())
+    });
 }
 
 #[test]

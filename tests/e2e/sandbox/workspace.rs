@@ -44,6 +44,23 @@ fn git_and_a_build_work() {
 }
 
 #[test]
+fn git_runs_no_hooks_of_the_workspace_and_heeds_no_configuration_but_that_of_the_repository() {
+    for rig in Rig::each() {
+        let hook = "git init -q && git config user.name a && git config user.email a@b && \
+                    printf '#!/bin/sh\\ntouch hooked\\n' > .git/hooks/post-commit && chmod +x .git/hooks/post-commit";
+        assert_eq!(rig.run(hook).ok(), "");
+        assert_eq!(rig.run("git commit -q --allow-empty -m x; ls").ok(), "");
+        assert_eq!(rig.run("git -c core.hooksPath=.git/hooks commit -q --allow-empty -m y; ls").ok(), "hooked\n");
+        let other =
+            "printf '[alias]\\n  planted = !echo planted\\n' | tee ~/.gitconfig > ~/.config-of-git; git planted";
+        let told = rig.run(other);
+        assert!(told.is_error && told.text.contains("'planted' is not a git command"), "{told:?}");
+        let origins = rig.run("git config --list --show-origin --show-scope | cut -f 1 | sort -u").ok();
+        assert_eq!(origins, "command\nlocal\n");
+    }
+}
+
+#[test]
 fn everything_else_is_read_only() {
     for rig in Rig::each() {
         for place in ["/", "/etc", "/usr", "/usr/bin", "/opt", "/proc", "/sys/devices/system/cpu", "/dev"] {

@@ -102,10 +102,19 @@ fn ansi<'a>(mut rest: &'a str, out: &mut String) -> &'a str {
                         continue;
                     }
                 };
-                let digits = if radix == 8 { kind.to_string() } else { String::new() };
-                let more: String = rest.chars().take_while(|c| c.is_digit(radix)).take(most - digits.len()).collect();
-                rest = &rest[more.len()..];
-                let code = u32::from_str_radix(&(digits + &more), radix).ok().and_then(char::from_u32);
+                let first = if radix == 8 { kind.to_digit(8).unwrap_or_default() } else { 0 };
+                // `\x{…}` takes any number of digits, and its closing brace may be missing.
+                let open = kind == 'x' && rest.starts_with('{');
+                rest = if open { &rest[1..] } else { rest };
+                let most = if open { usize::MAX } else { most - usize::from(radix == 8) };
+                let digits = rest.chars().map_while(|c| c.to_digit(radix)).take(most);
+                let (count, code) =
+                    digits.fold((0, first), |(count, code), digit| (count + 1, code.wrapping_mul(radix) + digit));
+                rest = &rest[count..];
+                rest = rest.strip_prefix('}').filter(|_| open).unwrap_or(rest);
+                // All but `\u` and `\U` are bytes.
+                let code = if kind.eq_ignore_ascii_case(&'u') { code } else { code & 0xff };
+                let code = char::from_u32(code);
                 out.extend(code.filter(|c| *c != '\0'));
             }
             _ => out.push(c),
@@ -177,6 +186,7 @@ mod tests {
             (r#""r"m -rf 'a b'"#, "rm -rf a b"),
             (r"\r\m x", "rm x"),
             (r"$'\x72\155' $'a\'b'", "rm a'b"),
+            (r"$'\x{72}\x{000000016d}\x{20}x\562\x{72", "rm xrr"),
             ("r$()m r${x:-(}m $x`y`rm", "rm rm rm"),
             ("rm${IFS}-rf$IFS/", "rm -rf /"),
             ("{rm,-rf,x}", "rm -rf x"),

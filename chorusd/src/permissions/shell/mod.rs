@@ -1,11 +1,14 @@
 //! A command of the shell, taken apart into what is judged.
 
 mod chars;
+mod git_dir;
 mod loose;
 mod paths;
 mod plain;
 mod programs;
 mod tree;
+mod unpack;
+mod variables;
 
 use plain::{Simple, Word};
 
@@ -54,12 +57,18 @@ pub fn read(command: &str) -> Script {
         Ok(found) => found,
         Err(why) => return unreadable(command, why),
     };
-    match plain::read(command) {
+    let mut script = match plain::read(command) {
         Ok(simple) if simple.iter().filter_map(|simple| simple.span.clone()).eq(found.commands.iter().cloned()) => {
             plainly(command, simple)
         }
         other => searched(command, &found, other.err().unwrap_or(DIFFER)),
+    };
+    // Also what stands between the pieces.
+    let loose = loose::loosen(command);
+    if loose != command {
+        script.hidden.push([BASH, &loose].concat());
     }
+    script
 }
 
 /// A command that two readers understood alike.
@@ -70,36 +79,60 @@ fn plainly(text: &str, commands: Vec<Simple>) -> Script {
         let words: Vec<&str> = simple.words.iter().map(|word| &*word.value).collect();
         moved |= programs::moves(&words);
         let raw = simple.span.clone().and_then(|span| text.get(span)).unwrap_or_default();
-        if !raw.is_empty() {
-            let guard = programs::assigned(&simple.assigned)
+        let git_dir = git_dir::guard(words.iter().copied().chain(simple.reads()));
+        let mut also = Vec::new();
+        if !simple.files.is_empty() || simple.extent.len() > raw.len() {
+            redirected(text, &simple, &mut also);
+        }
+        if raw.is_empty() {
+            script.guard = script.guard.or(git_dir);
+            script.hidden.append(&mut also);
+        } else {
+            let guard = variables::guard(&simple.assigned)
                 .or_else(|| programs::guard(&words))
+                .or_else(|| unpack::guard(&words))
+                .or(git_dir)
                 .or_else(|| programs::elsewhere(&words).filter(|_| moved))
                 .or_else(|| simple.words.first().and_then(obscure));
             let action = match simple.words.is_empty() {
                 true => raw.to_owned(),
-                false => simple.words.iter().map(written).collect::<Vec<_>>().join(" "),
+                false => simple.words.iter().map(|word| written(&word.value)).collect::<Vec<_>>().join(" "),
             };
-            let forms = forms(&action, raw, guard.is_some());
+            let mut forms = forms(&action, raw, guard.is_some());
+            forms.append(&mut also);
             script.pieces.push(Piece { action: Action::Bash { command: &action }.to_string(), forms, guard });
         }
-        let writes = simple.writes.into_iter().chain(programs::writes(&words));
+        simple.reads().for_each(|path| view(path, &mut script.hidden));
+        let writes = simple.writes().map(str::to_owned).chain(programs::writes(&words));
         script.pieces.extend(writes.filter_map(|path| write(&path, moved)));
     }
     script
 }
 
+/// Notes a command with its redirections: as it stands, and behind its words.
+fn redirected(text: &str, simple: &Simple, out: &mut Vec<String>) {
+    hide(text.get(simple.extent.clone()).unwrap_or_default(), loose::names, out);
+    let words = simple.words.iter().map(|word| written(&word.value));
+    let files = simple.files.iter().flat_map(|file| [file.operator.to_owned(), written(&file.path)]);
+    let behind = words.chain(files).collect::<Vec<_>>().join(" ");
+    hide(&behind, |text, forms| forms.push(text.to_owned()), out);
+}
+
 /// A command that only the parser understood: what is denied in it is found, and nothing of it is allowed.
 fn searched(text: &str, found: &tree::Found, why: &str) -> Script {
     let mut script = Script { guard: Some(why.to_owned()), ..Script::default() };
-    for raw in found.commands.iter().filter_map(|span| text.get(span.clone())) {
+    let read = |span: &std::ops::Range<usize>| text.get(span.clone()).unwrap_or_default();
+    for raw in found.commands.iter().map(read) {
         let loose = loose::loosen(raw);
         let words: Vec<&str> = loose.split(' ').collect();
         let forms = forms(raw, raw, programs::guard(&words).is_some());
         script.pieces.push(Piece { action: Action::Bash { command: raw }.to_string(), forms, guard: None });
         script.pieces.extend(programs::writes(&words).iter().filter_map(|path| write(path, true)));
     }
-    let writes = found.writes.iter().filter_map(|span| text.get(span.clone()));
-    script.pieces.extend(writes.filter_map(|raw| write(&loose::loosen(raw), true)));
+    script.pieces.extend(found.writes.iter().filter_map(|span| write(&loose::loosen(read(span)), true)));
+    found.reads.iter().for_each(|span| view(&loose::loosen(read(span)), &mut script.hidden));
+    // Pipes among them: each command in one is looked at.
+    found.redirected.iter().for_each(|span| hide(read(span), loose::tails, &mut script.hidden));
     // Substitutions that the parser takes for text, in `${x:-…}` for one.
     let inner = text.match_indices(['`', '(']).take(INNER).filter_map(|(at, mark)| text.get(at + mark.len()..));
     for piece in inner.filter_map(|rest| rest.split([';', '|', '&', '\n', ')', '`']).next()) {
@@ -118,12 +151,25 @@ fn unreadable(text: &str, why: &str) -> Script {
     for piece in text.split([';', '|', '&', '\n', '(', ')', '{', '}', '`', '<', '>']) {
         hide(piece, loose::tails, &mut script.hidden);
     }
-    for target in text.split('>').skip(1) {
-        let target = loose::loosen(target.trim_start_matches(['>', '|', '&', ' ']));
-        let target = target.split([' ', ';', '|', '&']).next().unwrap_or_default();
-        script.hidden.push(Action::File { tool: "create_file", path: &paths::clean(target).0 }.to_string());
+    let target = |text: &str| {
+        let target = loose::loosen(text.trim_start_matches(['<', '>', '|', '&', ' ']));
+        target.split([' ', ';', '|', '&']).next().unwrap_or_default().to_owned()
+    };
+    for written in text.split('>').skip(1).map(target) {
+        script.hidden.push(Action::File { tool: "create_file", path: &paths::clean(&written).0 }.to_string());
+    }
+    for read in text.split('<').skip(1).map(target) {
+        view(&read, &mut script.hidden);
     }
     script
+}
+
+/// Notes that a file is read: nothing has to allow it, and a rule for `view` may deny it or ask.
+fn view(path: &str, hidden: &mut Vec<String>) {
+    let (clean, _) = paths::clean(path);
+    let also = (clean != path).then_some(path);
+    let paths = std::iter::once(&*clean).chain(also);
+    hidden.extend(paths.map(|path| Action::File { tool: "view", path }.to_string()));
 }
 
 /// Notes what a piece of a command may come to.
@@ -155,11 +201,10 @@ fn obscure(name: &Word) -> Option<String> {
 }
 
 /// A word as actions have it: in single quotes where it would not be one word without.
-fn written(word: &Word) -> String {
+fn written(value: &str) -> String {
     let safe = |c: char| c.is_alphanumeric() || "_@%+=:,./^-~[]".contains(c);
-    let value = &word.value;
     if !value.is_empty() && value.chars().all(safe) && !value.starts_with('~') {
-        return value.clone();
+        return value.to_owned();
     }
     format!("'{}'", value.replace('\'', r"'\''"))
 }

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::chars;
+use super::variables::Assignment;
 
 /// Why a command is not plain, to be read after "it is asked about because".
 pub type Why = &'static str;
@@ -14,13 +15,35 @@ pub type Why = &'static str;
 /// A simple command.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Simple {
-    /// Names that are set for it, or for the shell where it has no words.
-    pub assigned: Vec<String>,
+    /// Variables that are set for it, or for the shell if it has no words.
+    pub assigned: Vec<Assignment>,
     pub words: Vec<Word>,
-    /// Files that its redirections write.
-    pub writes: Vec<String>,
+    /// Redirections to and from files, in order.
+    pub files: Vec<Redirection>,
     /// From its first word to the end of its last, in bytes; `None` where there are only redirections.
     pub span: Option<Range<usize>>,
+    /// The same, redirections included.
+    pub extent: Range<usize>,
+}
+
+impl Simple {
+    /// Lists the files that its redirections read.
+    pub fn reads(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().filter(|file| file.operator.starts_with('<')).map(|file| &*file.path)
+    }
+
+    /// Lists the files that its redirections write.
+    pub fn writes(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().filter(|file| file.operator.contains('>')).map(|file| &*file.path)
+    }
+}
+
+/// A redirection to or from a file.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Redirection {
+    /// `<`, `<>`, or one that only writes.
+    pub operator: &'static str,
+    pub path: String,
 }
 
 /// A word, its quotes removed.
@@ -112,7 +135,7 @@ impl Reader<'_> {
                     self.end();
                     self.closed = true;
                 }
-                '<' | '>' | '&' => self.redirection()?,
+                '<' | '>' | '&' => self.redirection(self.at)?,
                 _ => self.word_or_number()?,
             }
         }
@@ -164,7 +187,7 @@ impl Reader<'_> {
         let word = self.word()?;
         let number = !word.quoted && word.value.bytes().all(|b| b.is_ascii_digit());
         if number && matches!(self.peek(), Some('<' | '>')) {
-            return if word.value.len() > DIGITS { Err(REDIRECTION) } else { self.redirection() };
+            return if word.value.len() > DIGITS { Err(REDIRECTION) } else { self.redirection(start) };
         }
         if self.closed {
             return Err(FUNCTION);
@@ -176,16 +199,25 @@ impl Reader<'_> {
         let end = self.at;
         let span = self.now.span.get_or_insert(start..end);
         span.end = end;
+        self.extend(start);
         if !self.now.words.is_empty() {
             self.now.words.push(word);
-        } else if let Some(name) = assigned(self.text.get(start..end).unwrap_or_default()) {
-            self.now.assigned.push(name.to_owned());
+        } else if let Some(assignment) = assigned(self.text.get(start..end).unwrap_or_default(), &word.value) {
+            self.now.assigned.push(assignment);
         } else if !word.quoted && RESERVED.contains(&&*word.value) {
             return Err(COMPOUND);
         } else {
             self.now.words.push(word);
         }
         Ok(())
+    }
+
+    /// Adds what stands between `start` and the next byte to the command that is read.
+    fn extend(&mut self, start: usize) {
+        if self.now.extent.is_empty() {
+            self.now.extent.start = start;
+        }
+        self.now.extent.end = self.at;
     }
 
     /// One word; its end is where a blank or an operator begins.
@@ -260,7 +292,8 @@ impl Reader<'_> {
         }
     }
 
-    fn redirection(&mut self) -> Result<(), Why> {
+    /// Reads a redirection; with the number before its operator it begins at `begin`.
+    fn redirection(&mut self, begin: usize) -> Result<(), Why> {
         let known = ["&>>", "&>", "<<<", "<<-", "<<", "<>", "<&", "<", ">>", ">|", ">&", ">"];
         let operator = known.into_iter().find(|known| self.rest().starts_with(known)).ok_or(REDIRECTION)?;
         self.at += operator.len();
@@ -292,9 +325,9 @@ impl Reader<'_> {
             }
             "<&" => return Err(REDIRECTION),
             "<" if target.value.starts_with("/dev/") => return Err(REDIRECTION),
-            "<" => {}
-            _ => self.now.writes.push(target.value),
+            _ => self.now.files.push(Redirection { operator, path: target.value }),
         }
+        self.extend(begin);
         Ok(())
     }
 
@@ -331,11 +364,12 @@ fn numeric(value: &str) -> bool {
     value.bytes().all(|b| b.is_ascii_digit() || b == b'-')
 }
 
-/// The name that a word assigns to: `NAME=` or `NAME+=`, none of it quoted.
-fn assigned(raw: &str) -> Option<&str> {
-    let (name, _) = raw.split_once('=')?;
-    let name = name.strip_suffix('+').unwrap_or(name);
+/// The assignment that a word is: `NAME=` or `NAME+=`, none of it quoted. `value`: the word without quotes.
+fn assigned(raw: &str, value: &str) -> Option<Assignment> {
+    let (left, _) = raw.split_once('=')?;
+    let name = left.strip_suffix('+').unwrap_or(left);
     let good = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let fits = name.chars().all(good) && name.chars().next().is_some_and(|c| !c.is_ascii_digit());
-    fits.then_some(name)
+    let value = value.strip_prefix(name).and_then(|value| value.strip_prefix('=')).map(str::to_owned);
+    fits.then(|| Assignment { name: name.to_owned(), value })
 }

@@ -157,10 +157,6 @@ const GIT_TOLD_TO: &[&str] = &[
     "--separate-git-dir",
 ];
 
-/// Variables that change nothing but how much is said and how it looks.
-const HARMLESS: &[&str] =
-    &["CI", "CLICOLOR", "COLUMNS", "FORCE_COLOR", "LANG", "LINES", "NO_COLOR", "RUST_BACKTRACE", "RUST_LOG"];
-
 /// Why a command may run others, its words given; to be read after "it is asked about because".
 #[must_use]
 pub fn guard(words: &[&str]) -> Option<String> {
@@ -186,13 +182,6 @@ pub fn guard(words: &[&str]) -> Option<String> {
         "sed" if !simple_sed(given) => Some("`sed` is given a script that may run commands or write files".into()),
         _ => None,
     }
-}
-
-/// Why setting these variables may run others.
-#[must_use]
-pub fn assigned(names: &[String]) -> Option<String> {
-    let name = names.iter().find(|name| !HARMLESS.contains(&name.as_str()) && !name.starts_with("LC_"))?;
-    Some(format!("it sets `{name}`, which other commands may heed"))
 }
 
 /// Why a command may run others where the directory is another than the workspace's.

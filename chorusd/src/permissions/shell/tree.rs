@@ -13,6 +13,10 @@ pub struct Found {
     pub commands: Vec<Range<usize>>,
     /// Targets of redirections that write.
     pub writes: Vec<Range<usize>>,
+    /// Targets of redirections that read.
+    pub reads: Vec<Range<usize>>,
+    /// Commands with their redirections, simple ones and compounds.
+    pub redirected: Vec<Range<usize>>,
 }
 
 /// How often the parser may report (once in a hundred steps) before it is stopped: a bound on time that is the same
@@ -61,6 +65,8 @@ enum Kind {
     FileRedirect,
     /// A here-document or a here-string.
     OtherRedirect,
+    /// A command and what is redirected of it.
+    Redirected,
     #[default]
     Other,
 }
@@ -74,6 +80,7 @@ impl Kind {
             "variable_assignment" => Self::Assignment,
             "variable_assignments" => Self::Assignments,
             "file_redirect" => Self::FileRedirect,
+            "redirected_statement" => Self::Redirected,
             _ if name.ends_with("_redirect") => Self::OtherRedirect,
             _ => Self::Other,
         }
@@ -102,7 +109,7 @@ pub fn find(text: &str) -> Result<Found, &'static str> {
         let (parent, depth) = above.last().copied().unwrap_or_default();
         let noted = note(&node, kind, parent, &mut found);
         length += noted.unwrap_or_default();
-        let depth = depth + usize::from(noted.is_some());
+        let depth = depth + usize::from(noted.is_some() && kind != Kind::Redirected);
         if depth > DEEP || length > ALL {
             return Err(NESTED);
         }
@@ -121,7 +128,9 @@ pub fn find(text: &str) -> Result<Found, &'static str> {
 
 /// Whether all that was found is a piece of the text: what the parser was given behind it is not.
 fn stands_in(text: &str, found: &Found) -> bool {
-    found.commands.iter().chain(&found.writes).all(|range| text.get(range.clone()).is_some())
+    let Found { commands, writes, reads, redirected } = found;
+    let mut all = commands.iter().chain(writes).chain(reads).chain(redirected);
+    all.all(|range| text.get(range.clone()).is_some())
 }
 
 fn parse(text: &str) -> Option<Tree> {
@@ -163,32 +172,43 @@ fn end(text: &str) -> &'static [u8] {
 
 /// Notes what a node is, its parent being of the kind `above`; the length of what was noted, in bytes, or `None`.
 fn note(node: &Node<'_>, kind: Kind, above: Kind, found: &mut Found) -> Option<usize> {
-    let (commands, writes) = (found.commands.len(), found.writes.len());
     match kind {
-        Kind::Command => found.commands.push(words(node)),
-        Kind::Declaration | Kind::Whole => found.commands.push(node.byte_range()),
+        Kind::Command => add(&mut found.commands, words(node)),
+        Kind::Declaration | Kind::Whole => add(&mut found.commands, node.byte_range()),
         Kind::Assignment | Kind::Assignments
             if !matches!(above, Kind::Command | Kind::Declaration | Kind::Assignments) =>
         {
-            found.commands.push(node.byte_range());
+            add(&mut found.commands, node.byte_range())
         }
+        Kind::Redirected => add(&mut found.redirected, node.byte_range()),
         Kind::FileRedirect => {
-            let mut writes = false;
+            let (mut reads, mut writes, mut length) = (false, false, None);
             for at in 0..node.child_count() {
                 let Some(child) = node.child(at as u32) else { continue };
                 match child.kind() {
-                    ">" | ">>" | ">|" | "&>" | "&>>" | ">&" | "<>" => writes = true,
-                    _ if writes && node.field_name_for_child(at as u32) == Some("destination") => {
-                        found.writes.push(child.byte_range());
+                    ">" | ">>" | ">|" | "&>" | "&>>" | ">&" => writes = true,
+                    "<" | "<&" => reads = true,
+                    "<>" => (reads, writes) = (true, true),
+                    _ if node.field_name_for_child(at as u32) == Some("destination") => {
+                        let lists = [(writes, &mut found.writes), (reads, &mut found.reads)];
+                        for (_, list) in lists.into_iter().filter(|(noted, _)| *noted) {
+                            length = length.max(add(list, child.byte_range()));
+                        }
                     }
                     _ => {}
                 }
             }
+            length
         }
-        _ => {}
+        _ => None,
     }
-    let noted = found.commands[commands..].iter().chain(&found.writes[writes..]);
-    noted.map(Range::len).reduce(|one, other| one + other)
+}
+
+/// Adds a range to a list, and answers its length.
+fn add(list: &mut Vec<Range<usize>>, range: Range<usize>) -> Option<usize> {
+    let length = range.len();
+    list.push(range);
+    Some(length)
 }
 
 /// Where the words of a command stand, its redirections left out at the end.
@@ -211,23 +231,26 @@ mod tests {
 
     #[test]
     fn what_is_found_stands_in_the_text() {
-        for (text, commands, writes) in [
-            ("a | b c | d", vec!["a", "b c", "d"], vec![]),
-            ("a | b | c > d", vec!["a", "b", "c"], vec!["d"]),
-            ("a 2>&1 | b > 'c", vec![], vec![]),
-            ("a | b #", vec!["a", "b"], vec![]),
-            ("a | b <<E\nE", vec!["a", "b"], vec![]),
+        for (text, commands, writes, redirected) in [
+            ("a | b c | d", vec!["a", "b c", "d"], vec![], vec![]),
+            ("a | b | c > d", vec!["a", "b", "c"], vec!["d"], vec!["a | b | c > d"]),
+            ("a 2>&1 | b > 'c", vec![], vec![], vec![]),
+            ("a | b #", vec!["a", "b"], vec![], vec![]),
+            ("a | b <<E\nE", vec!["a", "b"], vec![], vec![]),
+            ("a < b <> c", vec!["a"], vec!["c"], vec!["a < b <> c"]),
+            ("if a; then b; fi < c", vec!["a", "b"], vec![], vec!["if a; then b; fi < c"]),
         ] {
             let found = find(text).unwrap_or_default();
             let texts = |ranges: Vec<Range<usize>>| ranges.into_iter().map(|range| &text[range]).collect::<Vec<_>>();
-            assert_eq!((texts(found.commands), texts(found.writes)), (commands, writes), "{text}");
+            let found = (texts(found.commands), texts(found.writes), texts(found.redirected));
+            assert_eq!(found, (commands, writes, redirected), "{text}");
         }
     }
 
     #[test]
     fn what_ends_behind_the_text_or_within_a_letter_is_not_passed_over() {
         let stands = |text: &str, commands: Range<usize>, writes: Range<usize>| {
-            stands_in(text, &Found { commands: vec![commands], writes: vec![writes] })
+            stands_in(text, &Found { commands: vec![commands], writes: vec![writes], ..Found::default() })
         };
         assert!(stands("a|b", 0..3, 3..3));
         assert!(!stands("a|b", 2..4, 0..1) && !stands("a|b", 0..1, 2..4));

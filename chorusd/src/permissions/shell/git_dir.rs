@@ -1,0 +1,90 @@
+//! Words that name a `.git`: what lies in it decides which programs git runs.
+
+/// Returns why a command that has one of these words is never better than `ask`.
+#[must_use]
+pub fn guard<'a>(words: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let word = words.into_iter().find(|word| names(word))?;
+    let shown: String = word.chars().take(80).collect();
+    Some(format!("it names a `.git` ({shown}), whose files say which programs git runs"))
+}
+
+/// Returns true if a word has a path in it that has a `.git`: `x/.git/hooks`, `--to=.git`, `-C.git`, `.GIT`, `GIT~1`.
+#[must_use]
+pub fn names(word: &str) -> bool {
+    // Nearly no word has it: that is found out fast.
+    let bytes = word.as_bytes();
+    if !bytes.windows(2).any(|pair| matches!(pair, [b'.' | b't' | b'T', b'g' | b'G' | b'~'])) {
+        return false;
+    }
+    let mut parts = word.split(|c: char| !(c.is_alphanumeric() || "._-~+".contains(c)));
+    // Letters before it belong to the name (`x.git`), except in an option (`-Cx`).
+    let option = parts.clone().next().filter(|part| part.starts_with('-')).unwrap_or_default();
+    option.match_indices(['.', 'g', 'G']).any(|(at, _)| is(&option[at..])) || parts.any(is)
+}
+
+/// Returns true if a component of a path is `.git` or becomes it: `GIT~1` is its short name on file systems of Windows, which
+/// ignore dots at the end, too; `.gi` with a suffix is made by `split` and by backups.
+#[must_use]
+pub fn is(component: &str) -> bool {
+    let name = component.trim_end_matches('.');
+    let short = |name: &str| {
+        let (base, number) = name.split_at_checked(4)?;
+        Some(base.eq_ignore_ascii_case("git~") && number.parse::<u32>().is_ok())
+    };
+    [".git", ".gi", ".g"].iter().any(|git| name.eq_ignore_ascii_case(git)) || short(name).unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_git_is_found_wherever_a_word_names_it() {
+        for word in [
+            ".git",
+            ".git/hooks/post-commit",
+            "x/.git",
+            "x/.git//",
+            "./.GIT/config",
+            "--git-dir=.git",
+            "-C.git",
+            "-xC.git/hooks",
+            "of=.git/config",
+            "--transform=s,a,.git/hooks/a,",
+            "host:.git",
+            "a b/.git",
+            "GIT~1/hooks",
+            "x/git~2",
+            "-CGIT~1",
+            ".git...",
+            "ü/.git",
+            "'.git'",
+            ".gi",
+            "x/.g",
+        ] {
+            assert!(names(word), "{word}");
+        }
+        for word in [
+            "",
+            ".",
+            "..",
+            "git",
+            ".gitignore",
+            ".github/workflows",
+            ".gitattributes",
+            "https://host/x.git",
+            "git@host:x/y.git",
+            "HEAD~1",
+            "git~",
+            "--url=https://host/x.git",
+            "-git",
+            "--digit",
+            "x.gi",
+            "...",
+            "-t~1",
+            "it~1",
+        ] {
+            assert!(!names(word), "{word}");
+        }
+    }
+}

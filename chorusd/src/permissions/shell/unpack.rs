@@ -1,0 +1,213 @@
+//! Programs that write files which their words do not name: the members of an archive, the files of a patch, the end of a
+//! clone. Any of these may be a `.git`, or a link to one.
+
+use super::loose::base;
+
+/// Returns why a command may write files that it does not name; to be read after "it is asked about because".
+#[must_use]
+pub fn guard(words: &[&str]) -> Option<String> {
+    let (name, given) = words.split_first()?;
+    let name = base(name).to_lowercase();
+    if name == "git" {
+        return git(given);
+    }
+    let unpacks = match name.as_str() {
+        "tar" | "gtar" | "bsdtar" | "star" | "gnutar" => {
+            letters(given, "x")
+                || first(given, |word| !word.starts_with('-') && word.contains('x'))
+                || long(given, &["--extract", "--get"])
+        }
+        "cpio" | "bsdcpio" | "gcpio" => letters(given, "ip") || long(given, &["--extract", "--pass-through"]),
+        "pax" => letters(given, "r"),
+        "unzip" | "bsdunzip" => !lists_zip(given),
+        "7z" | "7za" | "7zr" | "7zz" | "rar" | "unrar" => {
+            !first(given, |verb| ["a", "b", "h", "i", "l", "lb", "lt", "p", "t", "v", "vb", "vt"].contains(&verb))
+        }
+        "jar" => {
+            letters(given, "x")
+                || first(given, |word| !word.starts_with('-') && word.contains('x'))
+                || long(given, &["--extract"])
+        }
+        "gzip" | "gunzip" | "pigz" | "unpigz" => letters(given, "N") || long(given, &["--name"]),
+        "dpkg-deb" | "dpkg" => {
+            letters(given, "xXRe") || long(given, &["--extract", "--vextract", "--raw-extract", "--control"])
+        }
+        "dpkg-source" => letters(given, "x") || long(given, &["--extract"]),
+        // Of remote machines, and from a file of changes.
+        "rsync" => {
+            long(given, &["--read-batch", "--files-from"])
+                || given.iter().any(|word| !word.starts_with('-') && word.contains(':'))
+        }
+        "wget" => {
+            letters(given, "rmxpi")
+                || long(given, &["--recursive", "--mirror", "--force-directories", "--page-requisites", "--input-file"])
+                || long(given, &["--content-disposition", "--trust-server-names"])
+        }
+        "curl" => letters(given, "J") || long(given, &["--remote-header-name"]),
+        // Names that it continues.
+        "split" | "csplit" => given.iter().any(|word| begins_git(word)),
+        name if name == "ar" || name.ends_with("-ar") => first(given, |word| word.contains('x')),
+        name => UNPACKERS.contains(&name),
+    };
+    unpacks.then(|| format!("`{name}` writes files that the command does not name, a `.git` perhaps"))
+}
+
+/// Programs that do nothing else, or do it unless they are told not to.
+const UNPACKERS: &[&str] = &[
+    "arj",
+    "atool",
+    "aunpack",
+    "cabextract",
+    "dtrx",
+    "innoextract",
+    "lha",
+    "munpack",
+    "ouch",
+    "patch",
+    "ripmime",
+    "unace",
+    "unar",
+    "unp",
+    "unshar",
+    "unsquashfs",
+    "uudecode",
+    "uudeview",
+    "wimapply",
+    "xar",
+];
+
+/// Returns true if an option of single letters has one of these: `-xf` has an `x`.
+fn letters(given: &[&str], wanted: &str) -> bool {
+    let short = |word: &&&str| word.starts_with('-') && !word.starts_with("--");
+    given.iter().filter(short).any(|word| word.contains(|c| wanted.contains(c)))
+}
+
+/// Returns true if a word is one of these options or its abbreviation.
+fn long(given: &[&str], wanted: &[&str]) -> bool {
+    let names = given.iter().filter_map(|word| word.split('=').next()).filter(|name| name.len() > 2);
+    names.into_iter().any(|name| wanted.iter().any(|option| option.starts_with(name)))
+}
+
+fn first(given: &[&str], wanted: impl Fn(&str) -> bool) -> bool {
+    given.first().is_some_and(|word| wanted(word))
+}
+
+/// Returns true if `unzip` lists, tests or prints: its first word says so, and no later option takes that back.
+fn lists_zip(given: &[&str]) -> bool {
+    let Some((mode, rest)) = given.split_first() else { return false };
+    let letters = mode.strip_prefix('-').unwrap_or_default();
+    !letters.trim_start_matches('q').is_empty()
+        && letters.bytes().all(|b| b"qltvpcZ".contains(&b))
+        && !rest.iter().any(|word| word.starts_with('-'))
+}
+
+/// Returns true if the last component of a path becomes `.git` with letters added.
+fn begins_git(word: &str) -> bool {
+    let last = base(word.rsplit('=').next().unwrap_or(word)).to_lowercase();
+    let last = if last.starts_with('-') { last.rfind('.').map_or("", |at| &last[at..]) } else { &last };
+    !last.is_empty() && ".git".starts_with(last)
+}
+
+/// A patch may make links; a clone may be put anywhere.
+fn git(given: &[&str]) -> Option<String> {
+    let verb = given.iter().position(|word| !word.starts_with('-'))?;
+    let (verb, given) = (given[verb], &given[verb + 1..]);
+    let quiet = ["--check", "--stat", "--numstat", "--summary"];
+    let applies = given.iter().any(|word| word.starts_with("--a")) || !given.iter().any(|word| quiet.contains(word));
+    if verb == "apply" && applies {
+        return Some("`git apply` writes files that the command does not name, links to `.git` perhaps".into());
+    }
+    let mut places = given.iter().filter(|word| !word.starts_with('-'));
+    if verb == "clone" {
+        // Where it is from, or the value of an option; then what it is from counts, too.
+        places.next();
+    }
+    let outside = |word: &&&str| word.starts_with('/') || word.split('/').any(|part| part == "..");
+    let outside = places.find(outside).filter(|_| ["clone", "init"].contains(&verb))?;
+    Some(format!("`git {verb}` makes a repository outside the workspace ({outside})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asks(command: &str) -> bool {
+        guard(&command.split(' ').collect::<Vec<_>>()).is_some()
+    }
+
+    #[test]
+    fn what_unpacks_is_asked_about() {
+        for command in [
+            "tar xf a.tar",
+            "/bin/TAR -xzf a.tgz -C sub",
+            "tar --extract --file a.tar",
+            "tar -C x --ext -f a",
+            "bsdtar -x -f a.zip",
+            "cpio -idm",
+            "cpio -p x",
+            "pax -r",
+            "unzip a.zip",
+            "unzip -o a.zip -d x",
+            "unzip -dl a.zip",
+            "unzip -l a.zip -l-",
+            "unzip -q a.zip",
+            "7z x a.7z",
+            "7z -y e a.7z",
+            "unrar x a",
+            "jar xf a.jar",
+            "ar x lib.a",
+            "gcc-ar -x lib.a",
+            "gunzip -N a.gz",
+            "dpkg-deb -x a.deb .",
+            "patch -p1",
+            "uudecode a",
+            "rsync -a host:x .",
+            "rsync --read-batch=x .",
+            "wget -r http://x/",
+            "wget --content-disp http://x/",
+            "curl -OJ http://x/",
+            "split -a1 x .g",
+            "csplit -f. x 1",
+            "csplit --prefix=x/.gi x 1",
+            "git apply x.patch",
+            "git apply --stat --apply x.patch",
+            "git clone x ../y",
+            "git clone --depth 1 x /tmp/y",
+            "git --no-pager clone x a/../../y",
+            "git init ../x",
+            "git init -q /tmp/x",
+        ] {
+            assert!(asks(command), "{command}");
+        }
+    }
+
+    #[test]
+    fn what_packs_lists_or_names_its_files_is_not() {
+        for command in [
+            "tar -czf a.tgz src",
+            "tar tzf a.tgz",
+            "tar -cf a.tar --exclude=x src",
+            "cpio -o",
+            "unzip -l a.zip",
+            "unzip -qp a.zip x",
+            "7z l a.7z",
+            "7z a a.7z src",
+            "jar tf a.jar",
+            "ar rcs libx.a x.o",
+            "gzip -9 x",
+            "dpkg -l",
+            "rsync -a src/ out/",
+            "wget -qO- http://x/y",
+            "curl -sSLO http://x/y",
+            "split -l 9 x out.",
+            "split -b 1M ./x",
+            "git apply --check x.patch",
+            "git clone https://x/y.git",
+            "git clone ../x y",
+            "git init x",
+            "git checkout ../x",
+        ] {
+            assert!(!asks(command), "{command}");
+        }
+    }
+}
