@@ -18,7 +18,7 @@ use crate::error::{Failure, plain};
 mod spawn;
 
 use spawn::{NotReady, Spawned};
-pub use spawn::{ended, missing, program, rebuild, timespec};
+pub use spawn::{ended, missing, program, repair, timespec};
 
 /// How long a daemon may take to get ready unless `--timeout` says otherwise.
 pub const READY: Duration = Duration::from_secs(30);

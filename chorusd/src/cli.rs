@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use chorus_proto::methods::doctor::DoctorParams;
 use chorus_proto::paths::{is_runtime_dir, places};
 use clap::Parser;
 use directories::BaseDirs;
@@ -34,6 +35,10 @@ struct Args {
     /// Restore the backup at PATH into an empty home, print what was done as JSON, and end
     #[arg(long, value_name = "PATH", conflicts_with_all = ["detach", "rebuild", "verify_backup"])]
     restore_backup: Option<PathBuf>,
+    /// Make sessions of everything that a damaged live.db still has, print what was found as JSON, and end; the damaged file
+    /// is set aside
+    #[arg(long, conflicts_with_all = ["detach", "rebuild"])]
+    salvage: bool,
 }
 
 /// Runs the daemon until it is stopped.
@@ -71,8 +76,9 @@ fn run(args: &Args) -> Result<()> {
     )
     .map_err(|e| Failure::invalid(e.to_string()).hint("set CHORUS_HOME to a directory of your own"))?;
     let places = places.absolute().map_err(|e| Failure::io("cannot tell the working directory", &e))?;
-    if args.rebuild {
-        return report(&daemon::rebuild(&places)?);
+    if args.rebuild || args.salvage {
+        let params = DoctorParams { rebuild: args.rebuild, salvage: args.salvage };
+        return report(&daemon::repair(&places, params)?);
     }
     if let Some(source) = &args.restore_backup {
         return report(&backup::restore(source, &places.home, &mut progress())?);

@@ -24,6 +24,7 @@ mod git_tools;
 mod history;
 mod import;
 mod instance;
+mod journal;
 mod ledger;
 mod lifecycle;
 mod long;

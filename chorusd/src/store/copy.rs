@@ -227,6 +227,7 @@ mod tests {
     use std::io::Write as _;
     use std::sync::Arc;
 
+    use super::super::worker::Files;
     use super::*;
 
     fn count(file: &File) -> Result<(i64, String), Box<dyn std::error::Error>> {
@@ -244,7 +245,7 @@ mod tests {
         let dir = tempfile::tempdir()?;
         let conn = Connection::open(dir.path().join("live.db"))?;
         conn.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (n INTEGER PRIMARY KEY, x)")?;
-        let worker = Worker::writer("test", conn, Arc::new(|_| ())).map_err(|e| e.to_string())?;
+        let worker = Worker::writer("test", conn, Arc::new(|_| ()), Files::default()).map_err(|e| e.to_string())?;
         let insert = || worker.submit(|conn| Ok(conn.execute("INSERT INTO t (x) VALUES (randomblob(3000))", [])?));
         for _ in 0..200 {
             insert().await?;

@@ -1,16 +1,19 @@
 //! Threads that own a database connection. The writer commits whatever is waiting together, so that many callers
 //! share one fsync; the reader sees the last commit and waits for no writer.
 
-use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
 use std::sync::{Arc, OnceLock};
 use std::thread;
+use std::time::Duration;
 
 use chorus_proto::ErrorKind;
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 use tokio::sync::oneshot;
 
 use super::OnFatal;
 use super::copy::{self, CopyRequest, Next};
+use super::recovery::{Note, Watch};
 use super::sqlite::is_fatal;
 use crate::failure::{Failure, IN_DOUBT, Result};
 
@@ -19,6 +22,18 @@ const QUEUE: usize = 8192;
 
 /// Most jobs in one commit.
 const GROUP: usize = 1024;
+
+/// How often the files of a database are compared with their paths while nothing is committed.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Looks after the files of a database that a writer has open.
+#[derive(Debug, Default)]
+pub struct Files {
+    /// Compares them with their paths.
+    pub watch: Watch,
+    /// Where the number of the newest event is kept besides.
+    pub newest: Option<Note>,
+}
 
 /// A job's answer, held back until the commit is known.
 type Finish = Box<dyn FnOnce(Result<()>) + Send>;
@@ -83,9 +98,9 @@ impl std::fmt::Debug for Message {
 
 impl Worker {
     /// A thread that commits jobs in groups.
-    pub fn writer(name: &str, conn: Connection, on_fatal: OnFatal) -> Result<Self> {
+    pub fn writer(name: &str, conn: Connection, on_fatal: OnFatal, files: Files) -> Result<Self> {
         let broken = Broken::default();
-        Self::spawn(name, broken.clone(), move |jobs| Writer { conn, on_fatal, broken }.run(&jobs))
+        Self::spawn(name, broken.clone(), move |jobs| Writer { conn, on_fatal, broken, files }.run(&jobs))
     }
 
     /// A thread that only reads.
@@ -230,9 +245,47 @@ struct Writer {
     conn: Connection,
     on_fatal: OnFatal,
     broken: Broken,
+    /// After the connection: its lock goes when SQLite's have gone.
+    files: Files,
 }
 
 impl Writer {
+    /// Returns the next message; `None` when nobody can send one any more. Looks at the files while there is none.
+    fn next(&self, jobs: &Receiver<Message>) -> Option<Message> {
+        loop {
+            if self.files.watch.is_empty() || self.broken.get().is_some() {
+                return jobs.recv().ok();
+            }
+            match jobs.recv_timeout(LOOK) {
+                Ok(message) => return Some(message),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => {
+                    if self.looked(self.files.watch.before()).is_err() {
+                        self.tell_if_broken();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Passes on the result of a look at the files. Once one is gone, nothing more is acknowledged, and SQLite leaves out the
+    /// checkpoint of its closing: it would write into files of somebody else.
+    fn looked(&self, result: Result<()>) -> Result<()> {
+        result.inspect_err(|failure| {
+            self.breaks(failure.clone());
+            let _ = self.conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        })
+    }
+
+    /// Looks at the files once something is on the disk, before it is acknowledged.
+    fn committed(&self) -> Result<()> {
+        self.looked(self.files.watch.after())?;
+        if let Some(newest) = &self.files.newest {
+            newest.of(&self.conn);
+        }
+        Ok(())
+    }
+
     fn run(self, jobs: &Receiver<Message>) {
         let closing = self.serve(jobs);
         drop(self);
@@ -244,11 +297,12 @@ impl Writer {
     /// Carries out what comes until the writer is to close, or nobody can send any more.
     fn serve(&self, jobs: &Receiver<Message>) -> Option<oneshot::Sender<()>> {
         loop {
-            let closing = match self.take(jobs.recv().ok()?, jobs) {
+            let first = self.next(jobs)?;
+            let closing = match self.take(first, jobs) {
                 Next::More => None,
                 Next::Close(done) => Some(done),
                 Next::Copy(request) => copy::make(&self.conn, request, |wait| {
-                    let message = if wait { jobs.recv().ok() } else { jobs.try_recv().ok() };
+                    let message = if wait { self.next(jobs) } else { jobs.try_recv().ok() };
                     message.map(|message| self.take(message, jobs))
                 }),
             };
@@ -294,11 +348,18 @@ impl Writer {
     }
 
     fn alone(&self, job: Job) {
-        let Done { failed, finish } = job(self.broken.get().cloned().map_or(Ok(&self.conn), Err));
+        let before = match self.broken.get() {
+            Some(failure) => Err(failure.clone()),
+            None => self.looked(self.files.watch.before()),
+        };
+        let Done { failed, finish } = job(before.map(|()| &self.conn));
         if let Some(failure) = failed.filter(|failure| failure.fatal) {
             self.breaks(failure);
         }
-        finish(Ok(()));
+        finish(match self.broken.get() {
+            Some(failure) => Err(failure.clone()),
+            None => self.committed(),
+        });
         self.tell_if_broken();
     }
 
@@ -317,7 +378,7 @@ impl Writer {
         let mut finished = Vec::with_capacity(group.len());
         let alone = group.len() == 1;
         let mut jobs = group.drain(..);
-        let outcome = self.transaction(alone, &mut jobs, &mut finished);
+        let outcome = self.transaction(alone, &mut jobs, &mut finished).and_then(|()| self.committed());
         if let Err(failure) = &outcome {
             finished.extend(jobs.map(|(job, _)| job(Err(failure.clone()))));
         }
@@ -336,6 +397,7 @@ impl Writer {
         if let Some(failure) = self.broken.get() {
             return Err(failure.clone());
         }
+        self.looked(self.files.watch.before())?;
         self.execute("BEGIN IMMEDIATE")?;
         for (job, checked) in jobs {
             let savepoint = !alone && !checked;
@@ -403,7 +465,7 @@ mod tests {
     fn writer() -> Worker {
         let conn = Connection::open_in_memory().unwrap();
         conn.execute_batch("CREATE TABLE t(n INTEGER PRIMARY KEY)").unwrap();
-        Worker::writer("test", conn, Arc::new(|_| ())).unwrap()
+        Worker::writer("test", conn, Arc::new(|_| ()), Files::default()).unwrap()
     }
 
     fn insert(worker: &Worker, n: i64) -> impl Future<Output = Result<usize>> + use<> {
@@ -472,7 +534,8 @@ mod tests {
     async fn after_a_failed_sync_of_a_job_alone_nothing_is_acknowledged() {
         let conn = Connection::open_in_memory().unwrap();
         let (told, hears) = mpsc::sync_channel(1);
-        let worker = Worker::writer("test", conn, Arc::new(move |failure| _ = told.try_send(failure))).unwrap();
+        let on_fatal: OnFatal = Arc::new(move |failure| _ = told.try_send(failure));
+        let worker = Worker::writer("test", conn, on_fatal, Files::default()).unwrap();
         let fails = |code| {
             let error = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
             worker.alone(move |_| Err::<(), _>(error.into()))

@@ -170,6 +170,8 @@ fn skip_csi(rest: &mut Rest<'_>) {
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
 
     fn ended(status: TaskStatus, exit_code: Option<i32>, signal: Option<i32>, output: &[u8]) -> String {
