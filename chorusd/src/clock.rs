@@ -1,7 +1,7 @@
 //! Where the time comes from, so that tests can bring their own.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures_util::future::BoxFuture;
 use jiff::{Timestamp, Unit};
@@ -10,6 +10,7 @@ use rustix::time::{
     timerfd_settime,
 };
 use tokio::io::unix::AsyncFd;
+use uuid::Uuid;
 
 /// Nanoseconds of a clock that never jumps and that goes on while the machine sleeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,6 +21,20 @@ impl Ticks {
     #[must_use]
     pub fn after(self, wait: Duration) -> Self {
         Self(self.0.saturating_add(i64::try_from(wait.as_nanos()).unwrap_or(i64::MAX)))
+    }
+}
+
+/// Makes an id that sorts by the machine's time of day. That of a machine whose clock is before 1970 sorts first.
+#[must_use]
+pub fn new_id() -> Uuid {
+    id_at(SystemTime::now())
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is what stands before it")]
+fn id_at(now: SystemTime) -> Uuid {
+    match now.duration_since(SystemTime::UNIX_EPOCH) {
+        Ok(_) => Uuid::now_v7(),
+        Err(_) => Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, 0, 0)),
     }
 }
 
@@ -104,4 +119,18 @@ async fn wake_at(at: Ticks) -> std::io::Result<()> {
     let timer = AsyncFd::new(timer)?;
     let _ready = timer.readable().await?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_before_1970_gives_ids_all_the_same() {
+        let early = SystemTime::UNIX_EPOCH - Duration::from_secs(1);
+        let (one, two) = (id_at(early), id_at(early));
+        assert_ne!(one, two);
+        assert_eq!(one.get_version_num(), 7);
+        assert!(one < new_id());
+    }
 }

@@ -247,6 +247,10 @@ impl Daemon {
         in_background.connect(Arc::downgrade(&(ops.clone() as Arc<dyn tasks::Outside>)));
         let recovered = in_background.recover().await?;
         load_agents(&ops).await?;
+        // Before the directories are looked through: what goes back to its place is one of them.
+        if let Err(failure) = ops::trash::settle::unfinished(&ops).await {
+            tracing::error!(%failure, "moves into or out of the trash that were cut short are not settled");
+        }
         ops::scan::agents(&ops).await?;
         // Before anything is written into the log: the note of its newest row goes with the next.
         if let Err(failure) = ops.store.note_lost_audits(ops.clock.now()).await {
@@ -442,6 +446,9 @@ async fn take_up(ops: Arc<Ops>, recovered: Recovered) {
 /// What is done beside the requests.
 async fn maintain(ops: Arc<Ops>) {
     let store = &ops.store;
+    if let Err(failure) = ops::trash::settle::all(&ops).await {
+        tracing::warn!(%failure, "cannot look through the trash");
+    }
     let trimmed = async { store.journal.trim(store.journal.ended().await?).await };
     if let Err(failure) = trimmed.await {
         tracing::warn!(%failure, "cannot trim the journal");

@@ -18,6 +18,9 @@ pub struct Failure {
 #[error("it cannot be brought to the disk: {0}")]
 pub struct SyncFailed(pub std::io::Error);
 
+/// What to do after a write or sync that failed: the disk may have it all the same.
+pub const IN_DOUBT: &str = "it may have been kept all the same: look, or send it again with the same key";
+
 /// A result that a person may have to read.
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
@@ -61,9 +64,9 @@ impl Failure {
         match error.kind() {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Self::disk_full(),
             _ => {
-                let failure = Self::new(ErrorKind::StorageFailed, format!("{what}: {error}"))
-                    .hint("check the disk and the permissions of the Chorus home");
-                Self { fatal: error.get_ref().is_some_and(|source| source.is::<SyncFailed>()), ..failure }
+                let fatal = error.get_ref().is_some_and(|source| source.is::<SyncFailed>());
+                let hint = if fatal { IN_DOUBT } else { "check the disk and the permissions of the Chorus home" };
+                Self { fatal, ..Self::new(ErrorKind::StorageFailed, format!("{what}: {error}")).hint(hint) }
             }
         }
     }

@@ -28,6 +28,7 @@ mod long;
 mod memory;
 mod models;
 mod moving;
+mod odd_clocks;
 mod permissions;
 mod protocol_page;
 mod real_data;

@@ -223,3 +223,22 @@ fn a_context_whose_session_is_away_is_there_again_with_its_file() {
     client.append("a", "three");
     assert_eq!(client.texts("a").len(), 3);
 }
+
+#[test]
+fn a_session_whose_messages_were_changed_is_shown_with_a_warning() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "the original words");
+    let saved = client.save("a", "once");
+    let shown = chorusctl(&home, ["session", "show", "latest"]);
+    assert!(!shown.stderr.contains("changed"), "{}", shown.stderr);
+    let text = std::fs::read_to_string(&saved.file_path).expect("the file");
+    std::fs::write(&saved.file_path, text.replace("original", "forged")).expect("changed by hand");
+    let shown = chorusctl(&home, ["session", "show", "latest"]);
+    assert!(shown.stderr.contains("was changed since it was saved"), "{}", shown.stderr);
+    assert!(shown.ok().contains("forged words"));
+    let json = chorusctl(&home, ["session", "show", "latest", "--json"]).json();
+    assert!(json["warnings"][0].as_str().is_some_and(|text| text.contains("was changed")), "{json}");
+}

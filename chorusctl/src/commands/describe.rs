@@ -147,9 +147,12 @@ pub fn meter(meter: &Meter) -> String {
     }
 }
 
-/// The name of a permission profile, or `custom`.
+/// The name of a permission profile, or `custom`; nothing where none is known.
 #[must_use]
 pub fn permissions(permissions: &serde_json::Value) -> String {
+    if permissions.is_null() {
+        return String::new();
+    }
     permissions.as_str().map_or_else(|| "custom".to_owned(), safe::one_line)
 }
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use chorus_proto::{NewMessage, Role, TokenPair};
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use super::Facts;
 use super::redacted;
 use super::registry::Registry;
+use crate::clock::new_id;
 use crate::estimate;
 use crate::llm::{Request, Stop};
 use crate::summary::{acknowledged, restoration};
@@ -47,7 +47,7 @@ pub async fn opening(
         return nothing;
     }
     let at = registry.clock.now();
-    let asked = NewMessage::text(Role::User, text).complete(|| Uuid::now_v7().to_string(), at);
+    let asked = NewMessage::text(Role::User, text).complete(|| new_id().to_string(), at);
     let request = Request {
         messages: vec![asked],
         system: facts.system_prompt.clone().into_iter().collect(),

@@ -19,6 +19,7 @@ use super::redacted::{Hearing, redacted};
 use super::registry::Registry;
 use super::turn::{Answer, Moment, Stopped};
 use super::voice::Voices;
+use crate::clock::new_id;
 use crate::estimate;
 use crate::failure::Failure;
 use crate::llm::{CallError, Class, Output, Reply, Stop};
@@ -175,7 +176,7 @@ fn said(
         tool_calls,
         provider,
         usage: (usage != Usage::default()).then_some(usage),
-        ..NewMessage::text(Role::Assistant, content).complete(|| Uuid::now_v7().to_string(), now)
+        ..NewMessage::text(Role::Assistant, content).complete(|| new_id().to_string(), now)
     };
     Stored::new(&message).ok()
 }

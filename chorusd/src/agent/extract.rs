@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::Facts;
 use super::registry::Registry;
+use crate::clock::new_id;
 use crate::estimate;
 use crate::llm::{CallError, Class, Reply, Request, Shape, Stop, Target};
 use crate::message::{ContextNo, Stored, Totals};
@@ -214,7 +215,7 @@ impl Extraction<'_> {
             return Err(CallError::new(Class::SpendCap, failure.message));
         }
         let at = registry.clock.now();
-        let asked = NewMessage::text(Role::User, &*piece.text).complete(|| Uuid::now_v7().to_string(), at);
+        let asked = NewMessage::text(Role::User, &*piece.text).complete(|| new_id().to_string(), at);
         let request = Request {
             messages: vec![asked],
             system: vec![SYSTEM.to_owned()],

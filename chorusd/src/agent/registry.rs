@@ -378,6 +378,7 @@ mod tests {
     use super::*;
     use crate::agent::event::Reply;
     use crate::agent::rest::UNTOUCHED;
+    use crate::clock::new_id;
     use crate::clock::{Ticks, Time};
     use crate::config::Config;
     use crate::llm::Models;
@@ -386,7 +387,7 @@ mod tests {
     use crate::usage::Usage;
 
     async fn append(registry: &Arc<Registry>, facts: &Arc<Facts>, text: &str) -> Result<u64> {
-        let message = NewMessage::text(Role::User, text).complete(|| Uuid::now_v7().to_string(), registry.clock.now());
+        let message = NewMessage::text(Role::User, text).complete(|| new_id().to_string(), registry.clock.now());
         let verb = Verb::Append { messages: vec![Stored::new(&message).unwrap()], key: None };
         match registry.ask_leaving(facts.clone(), verb).await?.reply {
             Reply::Appended(answer) => Ok(answer.messages),

@@ -17,7 +17,8 @@ use crate::failure::{Failure, Result};
 use crate::message::Stored;
 use crate::session::beside::beside;
 use crate::session::{MessageHash, slug};
-use crate::store::catalog::{SessionRow, Wanted};
+use crate::store::catalog::{Order, SessionRow, Wanted};
+use crate::store::journal::to_nanos;
 use crate::store::session_files::Filled;
 use crate::store::{Store, session_files};
 use crate::summary::{self, Digest, Extract};
@@ -69,7 +70,8 @@ pub(super) async fn save(
     };
     // The mark comes last: it must not speak of a session that was taken back.
     let mark = || async move { if ends { Ok(()) } else { store.journal.saved(context, count, id).await } };
-    let session = write(store, &facts, Place { wanted, known, together, summary }, make, mark).await?;
+    let session =
+        write(store, &facts, Place { wanted, known, together, summary, order: Order::Last }, make, mark).await?;
     Ok(Written { session: Box::new(session), summarise: summary.map(|_| facts), warning })
 }
 
@@ -113,6 +115,8 @@ pub struct Place {
     pub together: bool,
     /// Whether a model is to summarise it.
     pub summary: Option<Wanted>,
+    /// Where it comes in the order of sessions.
+    pub order: Order,
 }
 
 /// Writes a session: `make` writes the file, which goes to its place, the row follows, then whatever `after` does. Where
@@ -128,7 +132,7 @@ pub async fn write<After: Future<Output = Result<()>>>(
     after: impl FnOnce() -> After,
 ) -> Result<Session> {
     let (files, of) = (store.clone(), facts.clone());
-    let Place { wanted, known, together, summary } = place;
+    let Place { wanted, known, together, summary, order } = place;
     let fill = move || {
         let name = files.files.reserve(of.id, &of.dir, &wanted, &known);
         let (header, filled) = make(&of.dir, &name.key().1)?;
@@ -158,10 +162,11 @@ pub async fn write<After: Future<Output = Result<()>>>(
         sha256: written.sha256.clone(),
         file_stamp: written.stamp.clone(),
         corrupt: None,
+        place: to_nanos(header.saved_at),
         header: header.clone(),
     };
     let turn = if together { store.files.together.turn_to_list().await } else { None };
-    let rowed = store.catalog.add_session(row, summary).await;
+    let rowed = store.catalog.add_session(row, order, summary).await;
     drop(turn);
     let inserted = rowed.is_ok();
     let done = match rowed {

@@ -35,8 +35,8 @@ pub async fn rebuild(ops: &Ops) -> Result<Rebuilt> {
         truth.agents.extend(agent(ops, entry).await?);
         truth.sessions.extend(sessions(ops, entry).await?);
     }
-    // Lists show what was saved at one time in the order of its rows.
-    truth.sessions.sort_by_key(|row| row.header.saved_at);
+    // Lists show what has one place in the order of its rows. A session that the catalog knew keeps its place.
+    truth.sessions.sort_by_key(|row| row.place);
     let mut rebuilt = Rebuilt {
         agents: entries.len() as u64,
         sessions: truth.sessions.len() as u64,

@@ -10,12 +10,15 @@ use chorus_proto::{SessionHeader, SummarySource, TokenPair, Trigger, WorkingSet}
 use futures_util::future::try_join_all;
 use jiff::Timestamp;
 
+use super::agent::init::put_config;
 use super::{Ops, blocking};
 use crate::agent::Facts;
-use crate::config::agent::{AgentConfig, FILE};
+use crate::config::agent::{AgentConfig, FILE, check_name};
 use crate::failure::{Failure, Result};
 use crate::session::file::derived_id;
+use crate::store::agents_dir::move_dir;
 use crate::store::catalog::SessionRow;
+use crate::store::journal::to_nanos;
 use crate::store::session_files::{self, Found, TEMPORARY, stamp};
 
 /// Most rows of a scan that are under way at once.
@@ -124,12 +127,14 @@ fn changed_files(dir: &Path, known: &HashMap<String, String>, started: SystemTim
 pub fn row(facts: &Facts, name: &str, found: Found, known: Option<SessionRow>, now: Timestamp) -> SessionRow {
     let file_stamp = found.stamp;
     let last_used_at = known.as_ref().map_or(now, |row| row.last_used_at);
+    let place = known.as_ref().map(|row| row.place);
     match (found.file, known) {
         (Ok(file), known) => SessionRow {
             // The hash of the save stays: that the messages were changed since is for restore to say.
             sha256: known
                 .filter(|known| known.header.id == file.header.id && !known.sha256.is_empty())
                 .map_or(file.sha256, |known| known.sha256),
+            place: place.unwrap_or_else(|| to_nanos(file.header.saved_at)),
             // The directory tells whose it is and the file how it is called.
             header: SessionHeader { agent_id: facts.id, session_id: name.to_owned(), ..file.header },
             file_stamp,
@@ -137,13 +142,12 @@ pub fn row(facts: &Facts, name: &str, found: Found, known: Option<SessionRow>, n
             last_used_at,
         },
         (Err(error), Some(known)) => SessionRow { file_stamp, corrupt: Some(error.to_string()), ..known },
-        (Err(error), None) => SessionRow {
-            header: unreadable_header(facts, name, now),
-            sha256: String::new(),
-            file_stamp,
-            corrupt: Some(error.to_string()),
-            last_used_at,
-        },
+        (Err(error), None) => {
+            let header = unreadable_header(facts, name, now);
+            let place = to_nanos(header.saved_at);
+            let corrupt = Some(error.to_string());
+            SessionRow { header, sha256: String::new(), file_stamp, corrupt, last_used_at, place }
+        }
     }
 }
 
@@ -187,13 +191,37 @@ pub fn sweep(agents: &Path) {
     }
 }
 
-/// Takes up agents whose directory is there and whose row is not: the directories are the truth.
+/// Completes imports of agents that were cut short: an agent with a row whose directory was built and not moved to its place yet. Blocks.
+fn place_built(agents: &Path, without_directory: &[Arc<Facts>]) {
+    if without_directory.is_empty() {
+        return;
+    }
+    for entry in std::fs::read_dir(agents).into_iter().flatten().flatten() {
+        if !entry.file_name().to_string_lossy().starts_with(TEMPORARY) {
+            continue;
+        }
+        let text = std::fs::read_to_string(entry.path().join(FILE)).unwrap_or_default();
+        let id = |value: serde_json::Value| value.get("id")?.as_str()?.parse::<uuid::Uuid>().ok();
+        let Some(id) = serde_json::from_str(&text).ok().and_then(id) else { continue };
+        let Some(facts) = without_directory.iter().find(|facts| facts.id == id) else { continue };
+        match move_dir(&entry.path(), &facts.dir) {
+            Ok(()) => tracing::warn!(agent = %facts.name, "an import that was cut short is completed"),
+            Err(e) => tracing::error!(agent = %facts.name, "an import that was cut short cannot be completed: {e}"),
+        }
+    }
+}
+
+/// Takes up agents whose directory is there and whose row is not: the directories are the truth. Completes imports and renames that
+/// were cut short.
 ///
 /// # Errors
 /// A directory or database that cannot be read.
 pub async fn agents(ops: &Ops) -> Result<()> {
     let dir = ops.home.join(super::agent::AGENTS);
+    let known: Vec<_> = ops.directory.all().into_iter().map(|entry| entry.facts.clone()).collect();
     let names = blocking(move || {
+        let gone: Vec<_> = known.into_iter().filter(|facts| facts.dir.symlink_metadata().is_err()).collect();
+        place_built(&dir, &gone);
         sweep(&dir);
         let failed = |e: std::io::Error| Failure::io(format_args!("cannot read {}", dir.display()), &e);
         let mut names = Vec::new();
@@ -231,6 +259,13 @@ async fn take_up(ops: &Ops, name: &str, dir: &str) -> Result<()> {
     })
     .await?;
     match read {
+        Ok((config, stamp)) if moved_here(ops, &config) => {
+            let (config, stamp) =
+                if config.name == name { (config, stamp) } else { named(ops, config, name, dir).await? };
+            ops.store.catalog.put_agent(super::agent::row(dir, &config, stamp.clone())).await?;
+            ops.directory.put(super::agent::entry(&ops.home, dir, &config, stamp));
+            tracing::warn!(agent = %name, "a rename that was cut short is completed");
+        }
         Ok((config, stamp)) if config.name == name && ops.directory.by_id(config.id).is_none() => {
             ops.store.catalog.put_agent(super::agent::row(dir, &config, stamp.clone())).await?;
             ops.directory.put(super::agent::entry(&ops.home, dir, &config, stamp));
@@ -240,4 +275,25 @@ async fn take_up(ops: &Ops, name: &str, dir: &str) -> Result<()> {
         Err(problem) => tracing::warn!(dir, problem, "a directory in agents/ is no agent; it was left alone"),
     }
     Ok(())
+}
+
+/// Returns whether the directory with this agent.json is that of an agent whose own directory is gone: its rename was cut short,
+/// or somebody moved it by hand.
+fn moved_here(ops: &Ops, config: &AgentConfig) -> bool {
+    ops.directory.by_id(config.id).is_some_and(|entry| entry.facts.dir.symlink_metadata().is_err())
+}
+
+/// Writes the directory's name into its agent.json.
+async fn named(ops: &Ops, config: AgentConfig, name: &str, dir: &str) -> Result<(AgentConfig, String)> {
+    check_name(name)?;
+    let mut map = config.map().clone();
+    map.insert("name".into(), name.into());
+    let (path, defaults) = (ops.home.join(dir), ops.defaults());
+    blocking(move || {
+        let config = AgentConfig::from_map(map, &defaults).map_err(Failure::internal)?;
+        let stamp = put_config(&path, &config)
+            .map_err(|e| Failure::io(format_args!("cannot write {}", path.join(FILE).display()), &e))?;
+        Ok((config, stamp))
+    })
+    .await
 }

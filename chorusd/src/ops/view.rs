@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::{Ops, meter};
 use crate::agent::directory::Entry;
+use crate::config::agent::AgentConfig;
 use crate::failure::Result;
 use crate::store::catalog::{AgentRow, SessionRow};
 use crate::store::session_files;
@@ -179,13 +180,18 @@ fn active(
 pub fn destroyed(ops: &Ops, row: &AgentRow) -> Agent {
     let config: serde_json::Value = serde_json::from_str(&row.config).unwrap_or_default();
     let text = |key: &str| config.get(key).and_then(serde_json::Value::as_str).map(str::to_owned);
+    // agent.json says null where the defaults hold.
+    let permissions = match AgentConfig::parse(&row.config, &ops.defaults()) {
+        Ok(config) => config.permissions,
+        Err(_) => config.get("permissions").cloned().unwrap_or_default(),
+    };
     Agent {
         id: row.id,
         name: row.name.clone(),
         status: AgentStatus::Destroyed,
         state: AgentState::Destroyed,
         model: text("model"),
-        permissions: config.get("permissions").cloned().unwrap_or_default(),
+        permissions,
         created_at: row.created_at,
         channel_id: text("channel_id"),
         guild_id: text("guild_id"),

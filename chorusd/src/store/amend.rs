@@ -54,7 +54,6 @@ impl Store {
         agent_dir: PathBuf,
         change: impl Fn(&mut SessionHeader) + Send + 'static,
     ) -> Result<SessionRow> {
-        let id = row.header.id;
         let before = row.header.clone();
         change(&mut row.header);
         if row.header == before {
@@ -63,6 +62,9 @@ impl Store {
         let path = session_files::path_of(&agent_dir, &row.header.session_id);
         let amended = blocking(move || session_files::amend(&path, change)).await?;
         row.file_stamp.clone_from(&amended.stamp);
+        // The file may know of a change that a crash kept from the row. Whose the session is and how it is called the row says.
+        let SessionHeader { id, session_id, agent_id, .. } = row.header;
+        row.header = SessionHeader { id, session_id, agent_id, ..amended.header.clone() };
         row.corrupt = None;
         if let Err(failure) = self.catalog.amend_session(row.clone()).await {
             // Another stamp than the row's: where this fails too, the next start reads the file anew.

@@ -109,6 +109,8 @@ pub struct Amended {
     path: PathBuf,
     before: Vec<u8>,
     pub stamp: String,
+    /// As the file has it now.
+    pub header: SessionHeader,
 }
 
 impl Amended {
@@ -136,7 +138,7 @@ pub fn amend(path: &Path, change: impl FnOnce(&mut SessionHeader)) -> Result<Ame
         file::write_amended(out, &before, &file)?;
         Ok(String::new())
     })?;
-    Ok(Amended { path: written.path, before: before.to_vec(), stamp: written.stamp })
+    Ok(Amended { path: written.path, before: before.to_vec(), stamp: written.stamp, header: file.header })
 }
 
 /// A file that was written beside its place and is not on the disk yet; dropped, it goes.

@@ -1,4 +1,7 @@
 //! The trash: a directory for each thing that was deleted, with a note of what it was and where it lay.
+//!
+//! An entry has a hidden name while it moves in or out and while it is deleted, so that a start finds what a crash cut short
+//! (`ops/trash/settle.rs`) without looking at all the others.
 
 use std::fs;
 use std::io;
@@ -17,6 +20,10 @@ use super::session_files::sync_dir;
 pub const TRASH: &str = "trash";
 
 const NOTE: &str = "entry.json";
+/// Prefix of the name of an entry that moves in or out.
+const MOVING: &str = ".moving-";
+/// Prefix of the name of an entry that is being deleted.
+const DELETING: &str = ".deleting-";
 const CONTENT: &str = "content";
 
 /// What an entry was.
@@ -45,13 +52,45 @@ pub struct SessionNote {
     /// Of the messages when they were saved.
     pub sha256: String,
     pub last_used_at: Timestamp,
+    /// The place in the order of sessions. Earlier versions had none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<i64>,
+}
+
+/// How far the verb that moves or deletes an entry has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Nothing is under way.
+    Settled,
+    /// It moves in or out.
+    Moving,
+    /// Some of its content may be deleted already.
+    Deleting,
+}
+
+impl Stage {
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Settled => "",
+            Self::Moving => MOVING,
+            Self::Deleting => DELETING,
+        }
+    }
+
+    /// Splits the name of an entry's directory into its stage and its id.
+    fn of(name: &str) -> Option<(Self, &str)> {
+        let stages = [Self::Moving, Self::Deleting];
+        let hidden = stages.into_iter().find_map(|stage| Some((stage, name.strip_prefix(stage.prefix())?)));
+        hidden.or_else(|| (!name.starts_with('.')).then_some((Self::Settled, name)))
+    }
 }
 
 /// Something in the trash.
 #[derive(Debug, Clone)]
 pub struct Trashed {
-    /// The directory's name.
+    /// The directory's name once nothing is under way.
     pub id: String,
+    pub stage: Stage,
     pub dir: PathBuf,
     /// `None`: it cannot be read.
     pub note: Option<Note>,
@@ -65,6 +104,18 @@ impl Trashed {
         self.dir.join(CONTENT)
     }
 
+    /// The path of the content once nothing is under way.
+    #[must_use]
+    pub fn settled_content(&self) -> PathBuf {
+        self.dir.with_file_name(&self.id).join(CONTENT)
+    }
+
+    /// Returns whether the content is there.
+    #[must_use]
+    pub fn has_content(&self) -> bool {
+        self.content().symlink_metadata().is_ok()
+    }
+
     /// Whether this is a copy of the session `id`.
     #[must_use]
     pub fn is_session(&self, id: Uuid) -> bool {
@@ -72,38 +123,34 @@ impl Trashed {
     }
 }
 
-/// Moves what lies at `from` into the trash. Blocks.
+/// Moves what lies at `from` into the trash. The entry stays [`Stage::Moving`] until the caller settles it. Blocks.
 ///
 /// # Errors
 /// What the system says; it lies where it lay then.
 pub fn put(home: &Path, from: &Path, note: &Note) -> io::Result<Trashed> {
-    let id = id(note);
-    let dir = home.join(TRASH).join(&id);
-    create_private(&dir)?;
-    let moved = write_note(&dir, note).and_then(|()| move_dir(from, &dir.join(CONTENT)));
-    if moved.is_err() {
-        let _ = fs::remove_dir_all(&dir);
-    }
-    moved.map(|()| Trashed { id, dir, note: Some(note.clone()), deleted_at: note.deleted_at })
+    make(home, note, |dir| move_dir(from, &dir.join(CONTENT)))
 }
 
-/// Makes an entry that is nothing but its note; it is on the disk when this returns. Blocks.
+/// Makes an entry that is nothing but its note; it is on the disk when this returns, [`Stage::Moving`]. Blocks.
 ///
 /// # Errors
 /// What the system says; there is no entry then.
 pub fn note_only(home: &Path, note: &Note) -> io::Result<Trashed> {
-    let id = id(note);
-    let dir = home.join(TRASH).join(&id);
-    create_private(&dir)?;
-    let written = write_note(&dir, note).and_then(|()| sync_dir(&home.join(TRASH)));
-    if written.is_err() {
-        let _ = fs::remove_dir_all(&dir);
-    }
-    written.map(|()| Trashed { id, dir, note: Some(note.clone()), deleted_at: note.deleted_at })
+    make(home, note, |_| Ok(()))
 }
 
-fn id(note: &Note) -> String {
-    format!("{}_{}", note.deleted_at.strftime("%Y-%m-%dT%H-%M-%SZ"), Uuid::new_v4())
+fn make(home: &Path, note: &Note, fill: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<Trashed> {
+    let trash = home.join(TRASH);
+    let id = format!("{}_{}", note.deleted_at.strftime("%Y-%m-%dT%H-%M-%SZ"), Uuid::new_v4());
+    let dir = trash.join(format!("{MOVING}{id}"));
+    create_private(&dir)?;
+    // The entry itself is on the disk before anything moves into it.
+    let filled = write_note(&dir, note).and_then(|()| sync_dir(&trash)).and_then(|()| fill(&dir));
+    // Content that could not be moved back is in it still.
+    if filled.is_err() && dir.join(CONTENT).symlink_metadata().is_err() {
+        let _ = fs::remove_dir_all(&dir);
+    }
+    filled.map(|()| Trashed { id, stage: Stage::Moving, dir, note: Some(note.clone()), deleted_at: note.deleted_at })
 }
 
 fn write_note(dir: &Path, note: &Note) -> io::Result<()> {
@@ -112,21 +159,102 @@ fn write_note(dir: &Path, note: &Note) -> io::Result<()> {
     write_private(&dir.join(NOTE), text.as_bytes())
 }
 
-/// Moves the content of an entry to `to`, where nothing may lie, and takes the entry away. Blocks.
-///
-/// # Errors
-/// [`io::ErrorKind::AlreadyExists`] where the place is taken, else what the system says; the entry is whole then.
-pub fn take_out(entry: &Trashed, to: &Path) -> io::Result<()> {
-    move_dir(&entry.content(), to)?;
-    let _ = fs::remove_dir_all(&entry.dir);
-    Ok(())
+/// Gives an entry the name of a stage. A start that finds the name of the stage before treats the entry alike, so only the
+/// caller's next step decides whether this must be durable. Blocks.
+fn rename(entry: &Trashed, stage: Stage) -> io::Result<Trashed> {
+    let dir = entry.dir.with_file_name(format!("{}{}", stage.prefix(), entry.id));
+    if stage != entry.stage {
+        fs::rename(&entry.dir, &dir)?;
+    }
+    Ok(Trashed { stage, dir, ..entry.clone() })
 }
 
-/// Deletes an entry for good; its note goes last, so that what is left of it is known. Blocks.
+/// Shows an entry whose move is complete. Blocks.
+///
+/// # Errors
+/// What the system says; the next start shows it then.
+pub fn settle(entry: &Trashed) -> io::Result<Trashed> {
+    rename(entry, Stage::Settled)
+}
+
+/// Hides an entry that is about to move out, durably. Blocks.
 ///
 /// # Errors
 /// What the system says.
+pub fn begin_move(entry: &Trashed) -> io::Result<Trashed> {
+    begin(entry, Stage::Moving)
+}
+
+/// Hides an entry that is about to be deleted, durably: from here on it is never restored. Blocks.
+///
+/// # Errors
+/// What the system says.
+pub fn begin_delete(entry: &Trashed) -> io::Result<Trashed> {
+    begin(entry, Stage::Deleting)
+}
+
+fn begin(entry: &Trashed, stage: Stage) -> io::Result<Trashed> {
+    let hidden = rename(entry, stage)?;
+    match hidden.dir.parent().map_or(Ok(()), sync_dir) {
+        Ok(()) => Ok(hidden),
+        Err(e) => {
+            let _ = rename(&hidden, entry.stage);
+            Err(e)
+        }
+    }
+}
+
+/// Moves the content of an entry to `to`, where nothing may lie. The entry with its note stays. Blocks.
+///
+/// # Errors
+/// [`io::ErrorKind::AlreadyExists`] where the place is taken, else what the system says; the entry is whole then.
+pub fn move_out(entry: &Trashed, to: &Path) -> io::Result<()> {
+    move_dir(&entry.content(), to)
+}
+
+/// Moves what [`move_out`] moved to `from` back into the entry, and shows it. Blocks.
+///
+/// # Errors
+/// What the system says.
+pub fn move_back(entry: &Trashed, from: &Path) -> io::Result<()> {
+    move_dir(from, &entry.content())?;
+    settle(entry).map(drop)
+}
+
+/// Moves the content of an entry to `to`, where nothing may lie, and removes the entry. Blocks.
+///
+/// # Errors
+/// As [`move_out`].
+pub fn take_out(entry: &Trashed, to: &Path) -> io::Result<()> {
+    move_out(entry, to)?;
+    discard(entry);
+    Ok(())
+}
+
+/// Removes an entry that has nothing in it but its note. Where that fails, the next start tries again. Blocks.
+pub fn discard(entry: &Trashed) {
+    if entry.has_content() {
+        return;
+    }
+    if let Err(e) = fs::remove_dir_all(&entry.dir) {
+        tracing::warn!(entry = %entry.id, "an empty entry of the trash cannot be removed: {e}");
+    }
+}
+
+/// Deletes an entry; its note goes last, so that what is left of it is known. Blocks.
+///
+/// # Errors
+/// What the system says; what is left is shown in the trash then.
 pub fn remove(entry: &Trashed) -> io::Result<()> {
+    let entry = begin_delete(entry)?;
+    let removed = delete(&entry);
+    if removed.is_err() {
+        let _ = settle(&entry);
+    }
+    removed
+}
+
+fn delete(entry: &Trashed) -> io::Result<()> {
     let content = entry.content();
     match fs::symlink_metadata(&content) {
         Ok(there) if there.is_dir() => remove_dir(&content)?,
@@ -137,11 +265,23 @@ pub fn remove(entry: &Trashed) -> io::Result<()> {
     fs::remove_dir_all(&entry.dir)
 }
 
-/// Everything in the trash, newest first. Blocks.
+/// Lists everything in the trash that is settled, newest first. Blocks.
 ///
 /// # Errors
 /// What the system says.
 pub fn list(home: &Path) -> io::Result<Vec<Trashed>> {
+    read(home, |stage| stage == Stage::Settled)
+}
+
+/// Lists the entries whose move or deletion did not end. Blocks.
+///
+/// # Errors
+/// What the system says.
+pub fn unfinished(home: &Path) -> io::Result<Vec<Trashed>> {
+    read(home, |stage| stage != Stage::Settled)
+}
+
+fn read(home: &Path, wanted: impl Fn(Stage) -> bool) -> io::Result<Vec<Trashed>> {
     let entries = match fs::read_dir(home.join(TRASH)) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
@@ -149,14 +289,15 @@ pub fn list(home: &Path) -> io::Result<Vec<Trashed>> {
     let mut found = Vec::new();
     for entry in entries {
         let dir = entry?.path();
+        let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let Some((stage, id)) = Stage::of(&name).filter(|(stage, _)| wanted(*stage)) else { continue };
         if !dir.is_dir() {
             continue;
         }
-        let id = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let note: Option<Note> = fs::read(dir.join(NOTE)).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let changed = || fs::metadata(&dir).ok().and_then(|at| Timestamp::try_from(at.modified().ok()?).ok());
         let deleted_at = note.as_ref().map(|note| note.deleted_at).or_else(changed).unwrap_or_default();
-        found.push(Trashed { id, dir, note, deleted_at });
+        found.push(Trashed { id: id.to_owned(), stage, dir, note, deleted_at });
     }
     found.sort_by(|one, two| two.deleted_at.cmp(&one.deleted_at).then_with(|| one.id.cmp(&two.id)));
     Ok(found)

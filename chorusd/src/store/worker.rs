@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::OnFatal;
 use super::sqlite::is_fatal;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, IN_DOUBT, Result};
 
 /// Jobs that may wait; more are `busy`.
 const QUEUE: usize = 8192;
@@ -351,7 +351,8 @@ impl Writer {
             if !self.conn.is_autocommit() {
                 let _ = self.conn.execute_batch("ROLLBACK");
             }
-            failure
+            // What the disk has of a commit that failed is not known; what comes after it is certainly not kept.
+            if step == "COMMIT" && is_fatal(&e) { failure.hint(IN_DOUBT) } else { failure }
         })
     }
 }

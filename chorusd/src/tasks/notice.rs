@@ -6,8 +6,8 @@ use chorus_proto::message::{Source, SourceKind};
 use chorus_proto::methods::tasks::TaskStatus;
 use chorus_proto::{Message, NewMessage, Role};
 use jiff::Timestamp;
-use uuid::Uuid;
 
+use crate::clock::new_id;
 use crate::message::Stored;
 use crate::store::catalog::TaskRow;
 
@@ -39,7 +39,7 @@ impl Ended {
         let source = Source { kind: SourceKind::Agent, channel_id: None, message_id: None, format: None };
         let message: Message =
             NewMessage { source: Some(source), generated: true, ..NewMessage::text(Role::System, self.text()) }
-                .complete(|| Uuid::now_v7().to_string(), now);
+                .complete(|| new_id().to_string(), now);
         Stored::new(&message)
     }
 

@@ -2,8 +2,8 @@
 
 use chorus_proto::{Message, NewMessage, Role, ToolCall};
 use jiff::Timestamp;
-use uuid::Uuid;
 
+use crate::clock::new_id;
 use crate::message::Stored;
 
 /// Bytes of a result that are kept: half of them from its beginning, half from its end.
@@ -20,7 +20,7 @@ pub fn result_of(call: &ToolCall, text: String, is_error: bool, now: Timestamp) 
         is_error,
         ..NewMessage::text(Role::ToolResult, kept(text))
     }
-    .complete(|| Uuid::now_v7().to_string(), now);
+    .complete(|| new_id().to_string(), now);
     Stored::new(&message)
 }
 

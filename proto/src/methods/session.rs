@@ -52,6 +52,9 @@ pub struct GetResult<M = Message> {
     /// A model's summary is on its way: an event `summary.ready` with the session's id follows, whatever becomes of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub summary_pending: bool,
+    /// What a person should know of it, such as that its messages are not those that were saved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

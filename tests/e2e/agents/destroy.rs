@@ -103,3 +103,21 @@ fn a_session_whose_file_went_with_its_agent_says_so() {
     let sessions = client.call::<History>(&all).expect("the history").sessions;
     assert!(sessions.iter().all(|session| !session.available), "{sessions:?}");
 }
+
+#[test]
+fn a_destroyed_agent_is_listed_with_the_permissions_it_had() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("plain");
+    client.init("strict");
+    chorusctl(&home, ["agent", "config", "strict", "permissions", "locked"]).ok();
+    for name in ["plain", "strict"] {
+        let params = DestroyParams { name: name.into(), keep_files: false, purge: false };
+        client.call::<Destroy>(&params).expect("destroyed");
+    }
+    let listed = chorusctl(&home, ["agent", "list", "--all"]).ok();
+    let line = |name: &str| listed.lines().find(|line| line.contains(name)).expect("a line").to_owned();
+    assert!(line("plain").contains("standard") && line("strict").contains("locked"), "{listed}");
+    assert!(!listed.contains("custom"), "{listed}");
+}

@@ -136,3 +136,30 @@ fn an_agent_that_is_not_there_is_not_found() {
     let params = AppendParams { agent: None, ..params };
     assert_eq!(kind_of(daemon.client().call::<Append>(&params)), ErrorKind::NoAgent);
 }
+
+#[test]
+fn a_message_that_says_nothing_is_a_usage_error_and_adds_nothing() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    for args in
+        [&["context", "append", ""][..], &["context", "append"], &["context", "append", "--role", "assistant", ""]]
+    {
+        chorusctl(&home, args).failed_with_hint(2);
+    }
+    chorusctl_with(&home, ["context", "append", "--jsonl"], br#"{"role":"user","content":""}"#).failed_with_hint(2);
+    chorusctl(&home, ["send", ""]).failed_with_hint(2);
+    for silent in [json!({"content": ""}), json!({"role": "system"}), json!({"role": "assistant", "content": ""})] {
+        let messages = vec![message(json!({"content": "said"})), message(silent.clone())];
+        let params = AppendParams { agent: Some("a".into()), messages, ..Default::default() };
+        assert_eq!(kind_of(client.call::<Append>(&params)), ErrorKind::InvalidParams, "{silent}");
+    }
+    let text = AppendParams { agent: Some("a".into()), text: Some(String::new()), ..Default::default() };
+    assert_eq!(kind_of(client.call::<Append>(&text)), ErrorKind::InvalidParams);
+    assert!(client.texts("a").is_empty());
+    // A call says something, and a tool may have nothing to say.
+    let call = json!({"role": "assistant", "tool_calls": [{"id": "c", "name": "t", "params": {}}]});
+    let result = json!({"role": "tool_result", "tool_call_id": "c", "content": ""});
+    assert_eq!(client.append_all("a", vec![message(call), message(result)]), 2);
+}

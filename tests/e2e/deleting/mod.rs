@@ -1,5 +1,6 @@
 //! What goes away: to the trash and back, and for good.
 
+mod cut_short;
 mod delete;
 mod purge;
 mod tags;

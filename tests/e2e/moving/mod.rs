@@ -15,7 +15,7 @@ use chorus_proto::methods::archive::{
 use chorus_proto::{CallError, Client};
 
 /// The file of an agent.
-fn export(client: &mut Client, name: &str) -> (Vec<u8>, ExportBeginResult) {
+pub fn export(client: &mut Client, name: &str) -> (Vec<u8>, ExportBeginResult) {
     let made = client.call::<ExportBegin>(&ExportBeginParams { name: name.into() }).expect("agent.export.begin");
     let (mut bytes, mut offset) = (Vec::new(), None);
     loop {
@@ -30,7 +30,7 @@ fn export(client: &mut Client, name: &str) -> (Vec<u8>, ExportBeginResult) {
 }
 
 /// An agent from such a file, sent in pieces.
-fn import(client: &mut Client, bytes: &[u8], name: Option<&str>) -> Result<ImportCommitResult, CallError> {
+pub fn import(client: &mut Client, bytes: &[u8], name: Option<&str>) -> Result<ImportCommitResult, CallError> {
     let import = client.call::<ImportBegin>(&ImportBeginParams {})?.import;
     for piece in bytes.chunks(300_000) {
         client.call::<ImportAdd>(&ImportAddParams { import, data_base64: STANDARD.encode(piece) })?;

@@ -1,7 +1,7 @@
 //! Numbers at and past the edges.
 
 use chorus_tests::Daemon;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::home;
 
@@ -86,4 +86,60 @@ fn numbers_in_tool_arguments_are_kept_digit_for_digit() {
     other.call("context.save", json!({"agent": "a", "clear": true}));
     other.call("context.restore", json!({"agent": "a", "session": "latest"}));
     assert!(shown().contains(params), "after a restore: {}", shown());
+}
+
+#[test]
+fn no_number_is_told_as_a_disk_that_fails() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut raw = daemon.raw();
+    raw.call("agent.init", json!({"name": "a"}));
+    raw.call("context.append", json!({"agent": "a", "text": "one"}));
+    raw.call("context.save", json!({"agent": "a"}));
+    // Each integer that a request may have, as the published schema has them.
+    let schema = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/protocol.schema.json");
+    let schema: Value = serde_json::from_slice(&std::fs::read(schema).expect("the schema")).expect("JSON");
+    let of = |value: &Value| match value["$ref"].as_str().and_then(|path| path.strip_prefix("#/$defs/")) {
+        Some(name) => schema["$defs"][name].clone(),
+        None => value.clone(),
+    };
+    let fit = json!({
+        "agent": "a", "name": "a", "session": "latest", "a": "latest", "b": "latest", "id": "latest", "text": "x",
+        "data": "", "data_base64": "", "format": "markdown", "query": "x", "key": "model", "model": "x/y", "file": "x",
+    });
+    let mut asked = 0;
+    for (method, about) in schema["methods"].as_object().expect("methods") {
+        if method.starts_with("daemon.") {
+            continue;
+        }
+        let params = of(&about["params"]);
+        let required: Vec<&str> =
+            params["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let is_integer = |value: &Value| value["type"] == "integer" || value["type"] == json!(["integer", "null"]);
+        for (key, _) in params["properties"].as_object().into_iter().flatten().filter(|(_, value)| is_integer(value)) {
+            for number in [u64::MAX, 1 << 63, (1 << 63) - 1, u64::MAX / 2 + 2, 0] {
+                let mut given = json!({ key: number });
+                for key in required.iter().chain(["agent"].iter()).filter(|wanted| *wanted != key) {
+                    if params["properties"].get(key).is_some() {
+                        given[*key] = fit.get(key).cloned().unwrap_or_else(|| json!(1));
+                    }
+                }
+                let answer = raw.call(method, given.clone());
+                if method == "events.subscribe" {
+                    // From here on that connection tells events.
+                    raw = daemon.raw();
+                }
+                let kind = answer["error"]["data"]["kind"].as_str().unwrap_or_default();
+                assert!(!["storage_failed", "internal"].contains(&kind), "{method} {given}: {answer}");
+                asked += 1;
+            }
+        }
+    }
+    assert!(asked > 60, "the schema has integers: {asked}");
+    for session in ["latest~18446744073709551615", "latest~9223372036854775808", "latest~9223372036854775807"] {
+        let answer = raw.call("session.get", json!({"agent": "a", "session": session}));
+        assert_eq!(answer["error"]["data"]["kind"], "session_not_found", "{answer}");
+    }
+    raw.hello();
+    assert!(!daemon.log().contains("panicked"), "{}", daemon.log());
 }

@@ -1,6 +1,7 @@
 //! P2 and P4: the daemon struck at its system calls, killed or told that a sync failed, and what is there afterwards.
 
 mod kill;
+mod moves;
 mod state;
 mod sync;
 mod together;

@@ -80,8 +80,12 @@ struct Params<'a> {
 pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     let text = match given::argument(args.text, "context append", "append")? {
         Some(text) => text,
-        None => standard_input()?,
+        None => given::standard_input()?,
     };
+    // A tool may have printed nothing.
+    if text.is_empty() && (args.jsonl || !matches!(args.role, Who::ToolResult)) {
+        return Err(Failure::usage("the message is empty").hint("chorusctl context append TEXT, or pipe it in"));
+    }
     let (agent, key, redact) = (app.agent(), args.key, args.redact);
     let mut params = Params { agent, text: None, role: None, messages: Vec::new(), key, redact };
     if args.jsonl {
@@ -102,15 +106,6 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         }
         Ok(())
     })
-}
-
-fn standard_input() -> Result<String, Failure> {
-    let text = given::standard_input()?;
-    if text.is_empty() {
-        return Err(Failure::new(exit::NOTHING_TO_DO, "standard input is empty: nothing to append")
-            .hint("chorusctl context append TEXT"));
-    }
-    Ok(text)
 }
 
 /// One message a line; empty lines are passed over.

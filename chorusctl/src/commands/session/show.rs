@@ -45,6 +45,9 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     let mut page = app.call::<Get>(&first)?;
     // Whatever is saved meanwhile, the following pages are of this one.
     let id = page.session.header.id.to_string();
+    for warning in &page.warnings {
+        app.notes.warning(warning);
+    }
     heading(&mut app.out, &page.session)?;
     let mut transcript = Transcript::new(0);
     loop {

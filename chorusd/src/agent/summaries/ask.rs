@@ -1,10 +1,10 @@
 //! Asking a model for one summary: at most twice.
 
 use chorus_proto::{NewMessage, Role};
-use uuid::Uuid;
 
 use super::{Source, Summaries};
 use crate::agent::{Facts, redacted};
+use crate::clock::new_id;
 use crate::estimate;
 use crate::llm::{CallError, Class, Request, Stop, Target};
 use crate::message::{Stored, Totals};
@@ -101,7 +101,7 @@ impl Ask<'_> {
 
     async fn once(&self, target: &Target, text: &str, said: u64, more: bool) -> Next {
         let (facts, at) = (self.facts, self.all.clock.now());
-        let message = NewMessage::text(Role::User, text).complete(|| Uuid::now_v7().to_string(), at);
+        let message = NewMessage::text(Role::User, text).complete(|| new_id().to_string(), at);
         let request = Request {
             messages: vec![message],
             system: vec![SYSTEM.to_owned()],

@@ -299,16 +299,21 @@ async fn rename(ops: &Ops, agent: &Arc<Entry>, name: &str) -> Result<ConfigResul
     // Nothing may be written into the directory while it moves, by the agent or by an import or a tag.
     let _no_writers = ops.sessions_lock.write().await;
     let held = ops.registry.ask(agent.facts.id, Verb::Hold { goes: false }).await?;
-    let Rewritten { file, before, .. } = rewrite(ops, agent, "name", name.into()).await?;
+    let draft = draft(ops, agent, vec![("name", name.into())]).await?;
+    let (config, before) = (draft.config, draft.before);
+    // The directory moves first: where that is all, a start knows by the directory's name what was wanted (`scan::agents`).
     let moved = {
         let (from, to) = (from.clone(), to.clone());
         blocking(move || {
-            move_dir(&from, &to).map_err(|e| Failure::io(format_args!("cannot rename to {}", to.display()), &e))
+            let failed = |e: &std::io::Error| Failure::io(format_args!("cannot rename to {}", to.display()), e);
+            move_dir(&from, &to).map_err(|e| failed(&e))?;
+            let stamp = put_config(&to, &config).map_err(|e| failed(&e))?;
+            Ok((config, stamp))
         })
         .await
     };
     let adopted = match moved {
-        Ok(()) => adopt(ops, to.clone(), file).await,
+        Ok(file) => adopt(ops, to.clone(), file).await,
         Err(failure) => Err(failure),
     };
     let adopted = match adopted {

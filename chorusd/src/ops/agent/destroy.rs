@@ -18,7 +18,7 @@ use crate::agent::Facts;
 use crate::agent::directory::Entry;
 use crate::agent::event::{Reply, Verb};
 use crate::failure::{Failure, Result};
-use crate::ops::{Ops, blocking, select, view};
+use crate::ops::{Ops, blocking, select, trash as ops_trash, view};
 use crate::store::trash::{self, Note, Trashed};
 use crate::tasks::Ended;
 
@@ -116,7 +116,7 @@ async fn take_away(
     let _held = ops.registry.ask_leaving(facts.clone(), Verb::Hold { goes: true }).await?;
     let from = facts.dir.clone();
     let trashed = if params.keep_files { None } else { Some(trash(ops, &facts).await?) };
-    let dir = trashed.as_ref().map_or_else(|| from.clone(), Trashed::content);
+    let dir = trashed.as_ref().map_or_else(|| from.clone(), Trashed::settled_content);
     let dir = dir.strip_prefix(&ops.home).unwrap_or(&from).to_string_lossy().into_owned();
     if let Err(failure) = ops.store.catalog.destroy_agent(facts.id, ops.clock.now(), dir).await {
         if let Some(entry) = trashed {
@@ -128,7 +128,11 @@ async fn take_away(
         }
         return Err(failure);
     }
-    Ok((saved, trashed))
+    // What is purged is deleted where it is.
+    match trashed {
+        Some(entry) if !params.purge => Ok((saved, Some(ops_trash::show(entry).await))),
+        trashed => Ok((saved, trashed)),
+    }
 }
 
 /// What follows the commit: the agent is gone, so nothing here can fail any more. Answers where the files are, and what
@@ -145,14 +149,11 @@ async fn finish(
         tracing::warn!(agent = %facts.name, %failure, "the context of a destroyed agent stays in the journal");
     }
     let Some(entry) = trashed else { return (Some(facts.dir.to_string_lossy().into_owned()), Vec::new()) };
-    let content = entry.content().to_string_lossy().into_owned();
+    let content = entry.settled_content().to_string_lossy().into_owned();
     if !params.purge {
         return (Some(content), Vec::new());
     }
-    if let Err(failure) = ops.store.catalog.forget_memories(facts.id).await {
-        tracing::warn!(agent = %facts.name, %failure, "what a purged agent remembered is in the catalog still");
-    }
-    match blocking(move || trash::remove(&entry).map_err(|e| Failure::io("not everything can be deleted", &e))).await {
+    match ops_trash::delete(ops, entry).await {
         Ok(()) => (None, Vec::new()),
         Err(failure) => {
             tracing::warn!(agent = %facts.name, %failure, "a purge is incomplete");

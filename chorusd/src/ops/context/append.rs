@@ -2,11 +2,11 @@
 
 use chorus_proto::methods::context::{AppendParams, AppendResult};
 use chorus_proto::{ErrorKind, NewMessage, Role};
-use uuid::Uuid;
 
 use super::wrong_reply;
 use crate::agent::context::Room;
 use crate::agent::event::{Reply, Verb};
+use crate::clock::new_id;
 use crate::failure::{Failure, Result};
 use crate::message::Stored;
 use crate::ops::secrets::Search;
@@ -24,7 +24,7 @@ pub async fn append(ops: &Ops, params: AppendParams) -> Result<AppendResult> {
     check_key(params.key.as_deref())?;
     let agent = select::agent(ops, params.agent.as_deref()).await?;
     let now = ops.clock.now();
-    let new_id = || Uuid::now_v7().to_string();
+    let new_id = || new_id().to_string();
     let messages: Vec<_> = given.into_iter().map(|message| message.complete(new_id, now)).collect();
     let unfit = |e| Failure::invalid(format!("a message cannot be kept: {e}"));
     let mut messages = Stored::all(&messages).map_err(unfit)?;
@@ -84,7 +84,11 @@ pub fn check_length(message: &Stored, max_frame: usize) -> Result<()> {
 
 fn messages(text: Option<String>, role: Option<Role>, messages: Vec<NewMessage>) -> Result<Vec<NewMessage>> {
     match (text, messages.is_empty()) {
-        (Some(text), true) => Ok(vec![NewMessage::text(role.unwrap_or(Role::User), text)]),
+        (Some(text), true) => {
+            let message = NewMessage::text(role.unwrap_or(Role::User), text);
+            check(&message).map_err(|e| Failure::invalid(format!("the message: {e}")).hint("give a `text`"))?;
+            Ok(vec![message])
+        }
         (None, false) if role.is_none() => {
             for (index, message) in messages.iter().enumerate() {
                 check(message).map_err(|e| {
@@ -110,6 +114,11 @@ fn check(message: &NewMessage) -> Result<(), &'static str> {
     }
     if message.id.as_ref().is_some_and(String::is_empty) {
         return Err("its id is empty");
+    }
+    // A tool may print nothing; everybody else says something, sends something or calls something.
+    let silent = message.content.is_empty() && message.attachments.is_empty() && message.tool_calls.is_empty();
+    if silent && message.provider.is_none() && message.role != Role::ToolResult {
+        return Err("it is empty");
     }
     Ok(())
 }

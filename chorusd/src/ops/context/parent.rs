@@ -12,6 +12,7 @@ use crate::agent::acknowledge::acknowledge;
 use crate::agent::compaction::worth_keeping;
 use crate::agent::context::{Pick, Room, page};
 use crate::agent::extract::{Extracted, Extraction};
+use crate::clock::new_id;
 use crate::failure::{Failure, Result};
 use crate::message::Stored;
 use crate::ops::session::get::read;
@@ -209,7 +210,7 @@ impl Parent {
         let generated = said.is_none();
         let text = said.unwrap_or_else(|| summary::acknowledgement(&self.header, &self.found));
         let new = NewMessage::text(Role::Assistant, text.clone());
-        let message = Message { generated, ..new.complete(|| Uuid::now_v7().to_string(), ops.clock.now()) };
+        let message = Message { generated, ..new.complete(|| new_id().to_string(), ops.clock.now()) };
         let message = Stored::new(&message).map_err(|e| Failure::internal(e.to_string()))?;
         Ok(Acknowledged { text, message, cost, generated })
     }

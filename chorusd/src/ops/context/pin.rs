@@ -1,10 +1,10 @@
 //! `context.pin`.
 
 use chorus_proto::methods::context::{PinParams, PinResult};
-use uuid::Uuid;
 
 use super::wrong_reply;
 use crate::agent::event::{Reply, Verb};
+use crate::clock::new_id;
 use crate::failure::{Failure, Result};
 use crate::ops::{Ops, select};
 
@@ -21,7 +21,7 @@ pub async fn pin(ops: &Ops, params: PinParams) -> Result<PinResult> {
         return Err(Failure::invalid(format!("a fact has 1 to {MAX_FACT} bytes")).hint("say it in a sentence or two"));
     }
     let agent = select::agent(ops, params.agent.as_deref()).await?;
-    let verb = Verb::Pin { id: Uuid::now_v7().to_string(), text: text.to_owned() };
+    let verb = Verb::Pin { id: new_id().to_string(), text: text.to_owned() };
     finish(ops.registry.ask(agent.facts.id, verb).await?.reply)
 }
 

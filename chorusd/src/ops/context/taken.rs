@@ -10,7 +10,7 @@ use crate::agent::event::{Restore, Verb};
 use crate::failure::{Failure, Result};
 use crate::message::Stored;
 use crate::ops::Ops;
-use crate::ops::session::get::read;
+use crate::ops::session::get::{read, was_changed};
 use crate::store::catalog::SessionRow;
 
 /// The beginning of a session, or all of it.
@@ -32,7 +32,7 @@ impl Taken {
         let name = &row.header.session_id;
         let mut warnings = Vec::new();
         if changed {
-            warnings.push(format!("the file of {name} was changed since it was saved"));
+            warnings.push(was_changed(row));
         }
         let (mut messages, mut working_set) = (file.messages, file.header.working_set);
         if let Some(at) = at {

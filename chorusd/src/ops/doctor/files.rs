@@ -2,14 +2,19 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use chorus_proto::methods::doctor::{Check, Verdict};
+use chorus_proto::methods::trash::TrashKind;
+use uuid::Uuid;
 
 use super::{check, check_with, some_of};
+use crate::agent::directory::Entry;
 use crate::config::agent::FILE;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::ops::{Ops, agent, blocking};
 use crate::store::session_files::stamp;
+use crate::store::trash::{self, Stage, Trashed};
 
 const REBUILD: &str = "chorusctl doctor --rebuild";
 
@@ -18,6 +23,8 @@ const REBUILD: &str = "chorusctl doctor --rebuild";
 struct Findings {
     total: usize,
     missing: Vec<String>,
+    /// Their files lie in the trash.
+    deleted: Vec<String>,
     unknown: Vec<String>,
     changed: Vec<String>,
     corrupt: Vec<String>,
@@ -29,6 +36,7 @@ struct Findings {
 /// A database that cannot be read.
 pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     let mut found = Findings::default();
+    let trashed = trashed(ops).await?;
     for entry in ops.directory.all() {
         let agent = &entry.facts.name;
         let named = |session: &str| format!("{agent}/{session}");
@@ -46,14 +54,22 @@ pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
                 Some(_) => {}
             }
         }
-        let sessions = entry.facts.dir.join("sessions");
-        found.missing.extend(
-            known.into_keys().filter(|name| !sessions.join(format!("{name}.json")).is_file()).map(|name| named(&name)),
-        );
+        let (sessions, entry_id) = (entry.facts.dir.join("sessions"), entry.facts.id);
+        for name in known.into_keys().filter(|name| !sessions.join(format!("{name}.json")).is_file()) {
+            let in_trash = trashed.iter().any(|entry| is_of(entry, TrashKind::Session, entry_id, &name));
+            if in_trash { &mut found.deleted } else { &mut found.missing }.push(named(&name));
+        }
     }
-    let mut checks = vec![agents(ops).await?];
+    let mut checks = vec![agents(ops, &trashed).await?];
+    checks.extend(trash_checks(&trashed));
     let trouble = [
         (Verdict::Fail, found.missing, "missing", format!("bring them back from a backup; {REBUILD} forgets them")),
+        (
+            Verdict::Warn,
+            found.deleted,
+            "in the index and in the trash",
+            "`chorusctl trash restore NAME` brings one back; the next start completes their deletion".into(),
+        ),
         (
             Verdict::Fail,
             found.corrupt,
@@ -93,12 +109,57 @@ fn stamps(dir: &Path) -> Vec<(String, String)> {
     entries.filter_map(|entry| file(entry.ok()?)).collect()
 }
 
+/// Everything in the trash, unfinished entries too.
+async fn trashed(ops: &Ops) -> Result<Vec<Trashed>> {
+    let home = ops.home.clone();
+    blocking(move || {
+        let read = || Ok([trash::list(&home)?, trash::unfinished(&home)?].concat());
+        read().map_err(|e: std::io::Error| Failure::io("cannot read the trash", &e))
+    })
+    .await
+}
+
+/// Returns whether the entry has that session of an agent in it, or that agent.
+fn is_of(entry: &Trashed, kind: TrashKind, agent: Uuid, name: &str) -> bool {
+    let note = entry.note.as_ref();
+    note.is_some_and(|note| note.kind == kind && note.agent_id == agent && note.name == name) && entry.has_content()
+}
+
+/// Entries of the trash that are not as they should be.
+fn trash_checks(entries: &[Trashed]) -> Vec<Check> {
+    let unfinished = entries.iter().filter(|entry| entry.stage != Stage::Settled).count();
+    let holds = |entry: &&Trashed| entry.note.as_ref().is_some_and(|note| note.kind != TrashKind::Memory);
+    let empty: Vec<String> = entries
+        .iter()
+        .filter(|entry| entry.stage == Stage::Settled)
+        .filter(holds)
+        .filter(|entry| !entry.has_content())
+        .map(|entry| entry.note.as_ref().map_or_else(|| entry.id.clone(), |note| note.name.clone()))
+        .collect();
+    let mut checks = Vec::new();
+    if unfinished > 0 {
+        let text = format!("{unfinished} moves into or out of it were cut short");
+        checks.push(check_with("trash", Verdict::Warn, text, "`chorusctl daemon restart` settles them"));
+    }
+    if !empty.is_empty() {
+        let text = format!("{} without content: {}", empty.len(), some_of(&empty));
+        checks.push(check_with("trash", Verdict::Warn, text, "`chorusctl trash empty` removes what is left of them"));
+    }
+    checks
+}
+
 /// Every agent has its directory and a good agent.json, and every directory its agent.
-async fn agents(ops: &Ops) -> Result<Check> {
+async fn agents(ops: &Ops, trashed: &[Trashed]) -> Result<Check> {
     let entries = agent::refresh_all(ops, ops.directory.all()).await?;
     let problems: Vec<String> =
         entries.iter().filter_map(|entry| Some(format!("{}: {}", entry.facts.name, entry.problem.as_ref()?))).collect();
     let known: HashSet<_> = entries.iter().map(|entry| entry.facts.dir.clone()).collect();
+    let of = |entry: &Arc<Entry>, trash: &Trashed| is_of(trash, TrashKind::Agent, entry.facts.id, &entry.facts.name);
+    let deleted: Vec<String> = entries
+        .iter()
+        .filter(|entry| entry.facts.dir.symlink_metadata().is_err() && trashed.iter().any(|trash| of(entry, trash)))
+        .map(|entry| entry.facts.name.clone())
+        .collect();
     let (gone, dir) = (known.clone(), ops.home.join(agent::AGENTS));
     let (gone, strangers) = blocking(move || {
         let gone: Vec<_> = gone.into_iter().filter(|dir| !dir.join(FILE).is_file()).collect();
@@ -107,7 +168,15 @@ async fn agents(ops: &Ops) -> Result<Check> {
         Ok((names(&gone), names(&strangers)))
     })
     .await?;
-    Ok(if !gone.is_empty() {
+    Ok(if !deleted.is_empty() {
+        let text = format!("{} whose directory is in the trash: {}", deleted.len(), some_of(&deleted));
+        check_with(
+            "agents",
+            Verdict::Fail,
+            text,
+            "`chorusctl trash restore NAME` brings it back, as the next start does",
+        )
+    } else if !gone.is_empty() {
         let text = format!("{} without agent.json: {}", gone.len(), some_of(&gone));
         check_with("agents", Verdict::Fail, text, "bring the directory back, or `chorusctl agent destroy NAME`")
     } else if !problems.is_empty() {

@@ -8,7 +8,7 @@ use chorus_proto::methods::trash::TrashKind;
 
 use super::{beginning, by_hand, entries, meant, memory};
 use crate::failure::{Failure, Result};
-use crate::ops::{Ops, blocking, select};
+use crate::ops::{Ops, blocking, select, trash as ops_trash};
 use crate::store::trash::{self, Note};
 
 /// Moves something that an agent remembers to the trash.
@@ -57,11 +57,13 @@ pub async fn remove(ops: &Ops, params: RemoveParams) -> Result<RemoveResult> {
         catalog.unremember(vec![row.id]).await
     };
     if let Err(failure) = removed.await {
-        let undone = blocking(move || trash::remove(&trashed).map_err(|e| Failure::io("cannot undo a removal", &e)));
-        if let Err(undo) = undone.await {
-            tracing::error!(failure = %undo, "the trash has a copy of what is remembered still");
-        }
+        let undone = blocking(move || {
+            trash::discard(&trashed);
+            Ok(())
+        });
+        let _ = undone.await;
         return Err(failure);
     }
+    ops_trash::show(trashed).await;
     Ok(RemoveResult { entry, trash })
 }

@@ -14,6 +14,7 @@ use crate::agent::event::Verb;
 use crate::agent::turn::Send;
 use crate::agent::voice::{Ear, Voice};
 use crate::clock::Ticks;
+use crate::clock::new_id;
 use crate::failure::{Failure, Result};
 use crate::message::Stored;
 use crate::ops::context::append::check_length;
@@ -133,10 +134,10 @@ pub async fn send(ops: &Ops, asker: Asker, to: String, message: String) -> Resul
         source: Some(Source { kind: SourceKind::Agent, channel_id: None, message_id: None, format: None }),
         ..NewMessage::text(Role::User, text)
     };
-    let message = message.complete(|| Uuid::now_v7().to_string(), ops.clock.now());
+    let message = message.complete(|| new_id().to_string(), ops.clock.now());
     let message = Stored::new(&message).map_err(|e| Failure::invalid(format!("the message cannot be kept: {e}")))?;
     check_length(&message, ops.config.max_frame)?;
-    let turn = Uuid::now_v7();
+    let turn = new_id();
     ops.relay.count(asker.agent, asker.turn, turn, ops.clock.ticks())?;
     let counted = Counted { relay: ops.relay.clone(), turn };
     let taken = Arc::new(Taken::default());

@@ -12,6 +12,7 @@ use crate::agent::directory::Entry;
 use crate::agent::event::{Reply, Verb};
 use crate::agent::turn::Send;
 use crate::agent::voice::{Ear, Voice};
+use crate::clock::new_id;
 use crate::failure::{Failure, Result};
 use crate::message::Stored;
 use crate::ops::context::append::{check_key, check_length};
@@ -94,11 +95,11 @@ async fn sent(
         source: Some(origin.source),
         ..NewMessage::text(Role::User, params.text)
     };
-    let message = message.complete(|| Uuid::now_v7().to_string(), ops.clock.now());
+    let message = message.complete(|| new_id().to_string(), ops.clock.now());
     let message = Stored::new(&message).map_err(|e| Failure::invalid(format!("the message cannot be kept: {e}")))?;
     check_length(&message, ops.config.max_frame)?;
     let voice = Voice::new(ear);
-    let send = Send { turn: Uuid::now_v7(), message, key: params.key, voice: voice.clone(), by: origin.by };
+    let send = Send { turn: new_id(), message, key: params.key, voice: voice.clone(), by: origin.by };
     let asked = ops.registry.ask(agent.facts.id, Verb::Send(Box::new(send)));
     let mut asked = std::pin::pin!(asked);
     let answer = loop {

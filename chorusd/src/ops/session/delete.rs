@@ -6,7 +6,7 @@ use chorus_proto::methods::trash::TrashKind;
 
 use crate::agent::event::Verb;
 use crate::failure::{Failure, Result};
-use crate::ops::{Ops, blocking, select, view};
+use crate::ops::{Ops, blocking, select, trash as ops_trash, view};
 use crate::store::catalog::SessionRow;
 use crate::store::trash::{self, Note, SessionNote, Trashed};
 
@@ -65,6 +65,7 @@ pub async fn take_away<Remove: Future<Output = Result<()>>>(
             agent_name: row.header.agent_name.clone(),
             sha256: row.sha256.clone(),
             last_used_at: row.last_used_at,
+            place: Some(row.place),
         }),
         memory: None,
     };
@@ -75,15 +76,19 @@ pub async fn take_away<Remove: Future<Output = Result<()>>>(
         Err(e) => Err(Failure::io("cannot move the session to the trash", &e)),
     })
     .await?;
-    if let Err(failure) = remove().await {
-        if let Some(entry) = trashed {
-            let back =
-                blocking(move || trash::take_out(&entry, &path).map_err(|e| Failure::io("cannot undo a delete", &e)));
-            if let Err(undo) = back.await {
-                tracing::error!(session = %id, failure = %undo, "a failed delete could not be undone");
+    match (remove().await, trashed) {
+        (Ok(()), None) => Ok(None),
+        (Ok(()), Some(entry)) => Ok(Some(ops_trash::show(entry).await)),
+        (Err(failure), trashed) => {
+            if let Some(entry) = trashed {
+                let back = blocking(move || {
+                    trash::take_out(&entry, &path).map_err(|e| Failure::io("cannot undo a delete", &e))
+                });
+                if let Err(undo) = back.await {
+                    tracing::error!(session = %id, failure = %undo, "a failed delete could not be undone");
+                }
             }
+            Err(failure)
         }
-        return Err(failure);
     }
-    Ok(trashed)
 }

@@ -21,10 +21,16 @@ pub async fn get(ops: &Ops, params: GetParams) -> Result<GetResult<Stored>> {
     let summary_pending = ops.registry.summaries.is_under_way(row.header.id);
     // Read after that: where no summary is on its way, the row has the last word.
     let row = ops.store.catalog.session(row.header.id).await?.unwrap_or(row);
-    let (file, _) = read(ops, &row).await?;
+    let (file, changed) = read(ops, &row).await?;
+    let warnings = if changed { vec![was_changed(&row)] } else { Vec::new() };
     let pick = Pick::From { offset: params.offset.unwrap_or(0), limit: params.limit.unwrap_or(u64::MAX) };
     let (messages, next) = page(&file.messages, pick, Room::of(ops.config.max_frame));
-    Ok(GetResult { session: view::session(ops, row).await?, messages, next, summary_pending })
+    Ok(GetResult { session: view::session(ops, row).await?, messages, next, summary_pending, warnings })
+}
+
+/// Says that the messages of a session are not those that were saved.
+pub fn was_changed(row: &SessionRow) -> String {
+    format!("the file of {} was changed since it was saved", row.header.session_id)
 }
 
 /// Reads the file of a session; true where its messages were changed since it was saved.

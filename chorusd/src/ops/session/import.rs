@@ -13,11 +13,13 @@ use uuid::Uuid;
 
 use crate::agent::Facts;
 use crate::agent::save::{Place, write};
+use crate::clock::new_id;
 use crate::failure::{Failure, Result};
 use crate::ops::import_sink::{Collector, Imported, spool};
 use crate::ops::spools::{Spool, Transcript};
 use crate::ops::{Ops, blocking, select, view};
 use crate::session::{import, slug};
+use crate::store::catalog::Order;
 use crate::store::session_files;
 use crate::summary;
 
@@ -77,7 +79,7 @@ pub async fn commit(
         let mut collector = Collector::new(dir, done, Box::new(move |read| progress(read, received)), secrets);
         spool.rewind().map_err(import::ImportError::Io)?;
         let mut source = BufReader::with_capacity(1 << 20, spool);
-        let mut new_id = || Uuid::now_v7().to_string();
+        let mut new_id = || new_id().to_string();
         import::import(&mut source, format, now, &mut new_id, &mut collector)?;
         Ok::<_, import::ImportError>((collector.skipped, collector.skipped_total, collector.secrets))
     });
@@ -167,7 +169,9 @@ async fn keep(ops: &Ops, agent: Uuid, imported: Imported) -> Result<Session> {
     };
     // A session of Chorus's own keeps its time; a foreign transcript becomes a session now, and is the latest.
     let own = about.session_id.is_some();
-    let saved_at = about.saved_at.filter(|_| own).unwrap_or_else(|| ops.clock.now());
+    let dated = about.saved_at.filter(|_| own);
+    let saved_at = dated.unwrap_or_else(|| ops.clock.now());
+    let dated = dated.is_some();
     let wanted = about.session_id.filter(|name| is_session_id(name)).unwrap_or_else(|| {
         let slug = about.description.as_deref().and_then(slug::of_description).unwrap_or(content_slug);
         slug::session_id(saved_at, &slug)
@@ -207,7 +211,8 @@ async fn keep(ops: &Ops, agent: Uuid, imported: Imported) -> Result<Session> {
         Ok((header, filled))
     };
     let known = ops.store.catalog.names_like(facts.id, wanted.clone()).await?;
-    let place = Place { wanted, known, together: false, summary: None };
+    let order = if dated { Order::AsPlaced } else { Order::Last };
+    let place = Place { wanted, known, together: false, summary: None, order };
     let written = write(&ops.store, facts, place, make, || async { Ok(()) }).await;
     drop(reserved);
     written

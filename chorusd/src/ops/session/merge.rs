@@ -2,13 +2,13 @@
 
 use chorus_proto::methods::tree::{MergeParams, MergeResult};
 use chorus_proto::{ErrorKind, Message, NewMessage, Role, SessionHeader, TokenPair, WorkingSet};
-use uuid::Uuid;
 
 use super::get::read;
 use crate::agent::Facts;
 use crate::agent::acknowledge::opening;
 use crate::agent::context::{Pick, Room, page, whole_calls};
 use crate::agent::event::{Reply, Restore, Verb};
+use crate::clock::new_id;
 use crate::failure::{Failure, Result};
 use crate::message::Stored;
 use crate::ops::context::taken::forget_later;
@@ -171,7 +171,7 @@ impl Merged {
         };
         let text = summary::account(self.common.len() as u64, [a, b], &self.set.conflicts, told.as_deref());
         let new = NewMessage::text(Role::Assistant, text.clone());
-        let message = Message { generated: true, ..new.complete(|| Uuid::now_v7().to_string(), ops.clock.now()) };
+        let message = Message { generated: true, ..new.complete(|| new_id().to_string(), ops.clock.now()) };
         let message = Stored::new(&message).map_err(|e| Failure::internal(e.to_string()))?;
         Ok((message, text, told.is_none()))
     }

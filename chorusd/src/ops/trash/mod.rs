@@ -3,6 +3,7 @@
 pub mod empty;
 pub mod list;
 pub mod restore;
+pub mod settle;
 
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::trash::{TrashEntry, TrashKind};
@@ -19,6 +20,36 @@ use crate::store::trash::{self, Trashed};
 pub async fn entries(ops: &Ops) -> Result<Vec<Trashed>> {
     let home = ops.home.clone();
     blocking(move || trash::list(&home).map_err(|e| Failure::io("cannot read the trash", &e))).await
+}
+
+/// Deletes an entry; of an agent that is gone, what it remembered as well. An entry on its way in may be deleted at once.
+///
+/// # Errors
+/// What the disk or the database says; what is left is shown in the trash then.
+pub async fn delete(ops: &Ops, entry: Trashed) -> Result<()> {
+    let failed = |dir: &std::path::Path, e: &std::io::Error| {
+        Failure::io(format_args!("cannot delete all of {}", dir.display()), e)
+    };
+    // From here on a crash leads to the deletion, never back.
+    let entry = blocking(move || trash::begin_delete(&entry).map_err(|e| failed(&entry.dir, &e))).await?;
+    let agent = entry.note.as_ref().filter(|note| note.kind == TrashKind::Agent).map(|note| note.agent_id);
+    if let Some(agent) = agent.filter(|agent| ops.directory.by_id(*agent).is_none())
+        && let Err(failure) = ops.store.catalog.forget_memories(agent).await
+    {
+        let _ = blocking(move || trash::settle(&entry).map_err(|e| failed(&entry.dir, &e))).await;
+        return Err(failure);
+    }
+    blocking(move || trash::remove(&entry).map_err(|e| failed(&entry.dir.with_file_name(&entry.id), &e))).await
+}
+
+/// Shows an entry whose move into the trash is complete; where that fails, the next start does it.
+pub async fn show(entry: Trashed) -> Trashed {
+    let hidden = entry.clone();
+    let shown = blocking(move || trash::settle(&entry).map_err(|e| Failure::io("cannot show it", &e)));
+    shown.await.unwrap_or_else(|failure| {
+        tracing::warn!(entry = %hidden.id, %failure, "an entry of the trash is not shown before the next start");
+        hidden
+    })
 }
 
 /// The entry that `text` means: its id, the UUID in it, that of what was remembered or a beginning of one, or a name that only one has.
@@ -67,7 +98,13 @@ mod tests {
     use super::*;
 
     fn trashed(id: &str) -> Trashed {
-        Trashed { id: id.into(), dir: id.into(), note: None, deleted_at: jiff::Timestamp::default() }
+        Trashed {
+            id: id.into(),
+            stage: trash::Stage::Settled,
+            dir: id.into(),
+            note: None,
+            deleted_at: jiff::Timestamp::default(),
+        }
     }
 
     #[test]

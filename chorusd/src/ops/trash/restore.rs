@@ -1,18 +1,19 @@
 //! `trash.restore`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chorus_proto::methods::memory::MemoryEntry;
 use chorus_proto::methods::trash::{RestoreParams, RestoreResult, TrashKind};
 use chorus_proto::{Agent, ErrorKind, Session};
 
+use crate::agent::Facts;
 use crate::agent::directory::Entry;
 use crate::config::agent::{AgentConfig, FILE};
 use crate::failure::{Failure, Result};
 use crate::ops::agent::{AGENTS, entry as agent_entry, room, row as agent_row};
 use crate::ops::{Ops, blocking, memory as ops_memory, scan, view};
-use crate::store::catalog::{MemoryRow, Remembered};
+use crate::store::catalog::{MemoryRow, Order, Remembered, SessionRow};
 use crate::store::session_files::{self, path_of, stamp};
 use crate::store::trash::{self, Note, SessionNote, Trashed};
 
@@ -23,6 +24,7 @@ use crate::store::trash::{self, Note, SessionNote, Trashed};
 pub async fn restore(ops: &Ops, params: RestoreParams) -> Result<RestoreResult> {
     let _one_at_a_time = ops.agents_lock.lock().await;
     let _no_deletes = ops.sessions_lock.write().await;
+    super::settle::unfinished(ops).await?;
     let entry = super::entry(super::entries(ops).await?, &params.id)?;
     let Some(note) = entry.note.clone() else {
         return Err(Failure::new(ErrorKind::Unsupported, format!("nobody knows what {} was", entry.id))
@@ -43,7 +45,9 @@ async fn agent(ops: &Ops, entry: &Trashed, note: &Note) -> Result<Agent> {
     let name = &note.name;
     let dir = format!("{AGENTS}/{name}");
     let target = ops.home.join(&dir);
-    if ops.directory.by_name(name).is_some() || target.symlink_metadata().is_ok() {
+    // An agent whose own directory this is has no other.
+    let stranger = |other: Arc<Entry>| other.facts.id != note.agent_id || other.facts.dir != target;
+    if ops.directory.by_name(name).is_some_and(stranger) || target.symlink_metadata().is_ok() {
         return Err(taken(format!("there is an agent {name} already"))
             .hint(format!("rename that one first: chorusctl agent config {name} name NEW")));
     }
@@ -59,18 +63,19 @@ async fn agent(ops: &Ops, entry: &Trashed, note: &Note) -> Result<Agent> {
         Ok((config, stamp))
     })
     .await?;
-    if ops.directory.by_id(config.id).is_some() {
+    if ops.directory.by_id(config.id).is_some_and(stranger) {
         return Err(taken(format!("an agent has the id of {name} already")).hint("`chorusctl agent list` shows it"));
     }
     if config.name != *name {
         return Err(Failure::new(ErrorKind::InvalidConfig, format!("agent.json in the trash is of {}", config.name))
             .hint(format!("set its `name` to {name}")));
     }
-    out(entry, &target).await?;
+    let entry = out(entry, &target).await?;
     if let Err(failure) = ops.store.catalog.put_agent(agent_row(&dir, &config, stamp.clone())).await {
-        back(ops, note, &target).await;
+        back(entry, target).await;
         return Err(failure);
     }
+    discard(entry).await;
     let back = ops.directory.put(agent_entry(&ops.home, &dir, &config, stamp));
     room::follow(ops, None, &back);
     // What was done to its sessions in the trash is known from the first answer on.
@@ -87,28 +92,48 @@ async fn session(ops: &Ops, entry: &Trashed, note: &Note, of: &SessionNote) -> R
     let target = path_of(&facts.dir, &note.name);
     let catalog = &ops.store.catalog;
     let named = catalog.sessions_named(Some(facts.id), note.name.clone()).await?;
-    if !named.is_empty() || catalog.session(of.id).await?.is_some() || target.symlink_metadata().is_ok() {
+    // Its own row, without a file: the delete of an earlier version was cut short, or the file was moved here by hand.
+    let stranger = |row: &SessionRow| row.header.id != of.id;
+    let elsewhere = |row: SessionRow| row.header.agent_id != facts.id || row.header.session_id != note.name;
+    if named.iter().any(stranger)
+        || catalog.session(of.id).await?.is_some_and(elsewhere)
+        || target.symlink_metadata().is_ok()
+    {
         return Err(taken(format!("{} has a session {} already", facts.name, note.name))
             .hint(format!("`chorusctl session import {}` takes it in under a new name", entry.content().display())));
     }
-    out(entry, &target).await?;
-    let (path, now) = (target.clone(), ops.clock.now());
-    let added = async {
-        let found = blocking(move || session_files::read(&path)).await?;
-        let mut row = scan::row(facts, &note.name, found, None, now);
-        row.header.id = of.id;
-        row.sha256.clone_from(&of.sha256);
-        row.last_used_at = of.last_used_at;
-        catalog.add_session(row.clone(), None).await?;
-        Ok(row)
-    };
-    match added.await {
-        Ok(row) => view::session(ops, row).await,
+    let entry = out(entry, &target).await?;
+    match add_row(ops, facts, &note.name, of, target.clone()).await {
+        Ok(row) => {
+            discard(entry).await;
+            view::session(ops, row).await
+        }
         Err(failure) => {
-            back(ops, note, &target).await;
+            back(entry, target).await;
             Err(failure)
         }
     }
+}
+
+/// Adds the row of a session whose file lies at `path` again, as the trash knows it.
+///
+/// # Errors
+/// A file that is gone, or what the database says.
+pub(super) async fn add_row(
+    ops: &Ops,
+    facts: &Facts,
+    name: &str,
+    of: &SessionNote,
+    path: PathBuf,
+) -> Result<SessionRow> {
+    let found = blocking(move || session_files::read(&path)).await?;
+    let mut row = scan::row(facts, name, found, None, ops.clock.now());
+    row.header.id = of.id;
+    row.sha256.clone_from(&of.sha256);
+    row.last_used_at = of.last_used_at;
+    row.place = of.place.unwrap_or(row.place);
+    ops.store.catalog.add_session(row.clone(), Order::AsPlaced, None).await?;
+    Ok(row)
 }
 
 /// What was remembered is so again; it is the newest now.
@@ -127,22 +152,25 @@ async fn memory(ops: &Ops, entry: &Trashed, row: MemoryRow) -> Result<Option<Mem
         Failure::new(ErrorKind::AgentNotFound, gone)
             .hint("restore the agent first, where it is in the trash: chorusctl trash list")
     })?;
-    let Remembered::New(id) = ops.store.catalog.remember(row.clone()).await? else { return Err(known()) };
+    let moving = hide(entry).await?;
     let catalog = &ops.store.catalog;
-    let by_hand = ops_memory::by_hand(ops, &agent, "restore", (None, Some(&row.text)));
-    if let Err(failure) = catalog.audit(by_hand).await {
-        catalog.unremember(vec![id]).await?;
-        return Err(failure);
-    }
-    let gone = entry.clone();
-    // Were it to stay, it could be restored once more, and that would be told as known.
-    if let Err(failure) = blocking(move || {
-        trash::remove(&gone).map_err(|e| Failure::io(format_args!("cannot delete {}", gone.dir.display()), &e))
-    })
-    .await
-    {
-        tracing::warn!(%failure, "what is remembered again lies in the trash still");
-    }
+    let remembered = async {
+        let Remembered::New(id) = catalog.remember(row.clone()).await? else { return Err(known()) };
+        let by_hand = ops_memory::by_hand(ops, &agent, "restore", (None, Some(&row.text)));
+        if let Err(failure) = catalog.audit(by_hand).await {
+            catalog.unremember(vec![id]).await?;
+            return Err(failure);
+        }
+        Ok(id)
+    };
+    let id = match remembered.await {
+        Ok(id) => id,
+        Err(failure) => {
+            super::show(moving).await;
+            return Err(failure);
+        }
+    };
+    discard(moving).await;
     ops_memory::entry(ops, &agent, MemoryRow { id, ..row }).await
 }
 
@@ -150,21 +178,40 @@ fn taken(what: String) -> Failure {
     Failure::new(ErrorKind::AlreadyExists, what)
 }
 
-async fn out(entry: &Trashed, target: &Path) -> Result<()> {
-    let (entry, target) = (entry.clone(), target.to_owned());
+async fn hide(entry: &Trashed) -> Result<Trashed> {
+    let entry = entry.clone();
     blocking(move || {
-        trash::take_out(&entry, &target)
-            .map_err(|e| Failure::io(format_args!("cannot move {} out of the trash", target.display()), &e))
+        trash::begin_move(&entry)
+            .map_err(|e| Failure::io(format_args!("cannot move {} out of the trash", entry.dir.display()), &e))
     })
     .await
 }
 
-/// Into the trash again, after something failed.
-async fn back(ops: &Ops, note: &Note, target: &Path) {
-    let (home, target, note) = (ops.home.clone(), target.to_owned(), note.clone());
-    let undone = blocking(move || {
-        trash::put(&home, &target, &note).map(drop).map_err(|e| Failure::io("cannot undo a restore", &e))
+/// Moves the content to `target`. The entry stays until its row is there.
+async fn out(entry: &Trashed, target: &Path) -> Result<Trashed> {
+    let (entry, target) = (hide(entry).await?, target.to_owned());
+    blocking(move || match trash::move_out(&entry, &target) {
+        Ok(()) => Ok(entry),
+        Err(e) => {
+            let _ = trash::settle(&entry);
+            Err(Failure::io(format_args!("cannot move {} out of the trash", target.display()), &e))
+        }
+    })
+    .await
+}
+
+async fn discard(entry: Trashed) {
+    let discarded = blocking(move || {
+        trash::discard(&entry);
+        Ok(())
     });
+    let _ = discarded.await;
+}
+
+/// Moves it into the trash again, after something failed.
+async fn back(entry: Trashed, target: PathBuf) {
+    let undone =
+        blocking(move || trash::move_back(&entry, &target).map_err(|e| Failure::io("cannot undo a restore", &e)));
     if let Err(undo) = undone.await {
         tracing::error!(failure = %undo, "a failed restore from the trash could not be undone");
     }

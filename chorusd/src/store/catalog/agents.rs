@@ -8,6 +8,7 @@ use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
 
 use super::Catalog;
+use super::memory::{self, MemoryRow, Remembered};
 use crate::failure::Result;
 use crate::store::journal::{from_nanos, to_nanos};
 
@@ -91,6 +92,25 @@ impl Catalog {
     /// Inserts the agent, or puts what it says in place of the row with its id. The session count stays maintained.
     pub fn put_agent(&self, row: AgentRow) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| put(conn, &row))
+    }
+
+    /// As [`Catalog::put_agent`], with what it remembers, in one commit. Answers the ids and texts of what was not remembered yet.
+    pub fn put_agent_with(
+        &self,
+        row: AgentRow,
+        memories: Vec<MemoryRow>,
+    ) -> impl Future<Output = Result<Vec<(Uuid, String)>>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            put(conn, &row)?;
+            let mut added = Vec::new();
+            for memory in memories {
+                let text = memory.text.clone();
+                if let Remembered::New(id) = memory::insert(conn, memory)? {
+                    added.push((id, text));
+                }
+            }
+            Ok(added)
+        })
     }
 
     /// Marks the agent as destroyed; its files are in `dir` from now on.

@@ -202,6 +202,18 @@ impl Catalog {
             .await
     }
 
+    /// Returns whether there is an entry with this id.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn is_remembered(&self, id: Uuid) -> Result<bool> {
+        self.reader
+            .submit(move |conn| {
+                Ok(conn.prepare_cached("SELECT 1 FROM memory WHERE uid = ?1")?.exists([id.as_bytes()])?)
+            })
+            .await
+    }
+
     /// Takes entries out.
     pub fn unremember(&self, ids: Vec<Uuid>) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
@@ -222,7 +234,7 @@ impl Catalog {
     }
 }
 
-fn insert(conn: &Connection, row: MemoryRow) -> Result<Remembered> {
+pub(super) fn insert(conn: &Connection, row: MemoryRow) -> Result<Remembered> {
     let scope = "((?1 IS NULL AND agent_id = ?2 AND project IS NULL) OR project = ?1)";
     let known = format!("SELECT uid FROM memory WHERE {scope} AND text = ?3 AND path IS ?4");
     let known = conn

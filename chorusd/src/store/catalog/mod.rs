@@ -27,7 +27,7 @@ pub use audit_chain::{AuditHead, Walk, hex};
 pub use branching::{Branching, Named};
 pub use memory::{MemoryRow, Remembered, Whose};
 pub use rebuild::Truth;
-pub use sessions::{Listing, SessionRow};
+pub use sessions::{Listing, Order, SessionRow};
 pub use summaries::Wanted;
 pub use tasks::{Found, TaskRow};
 pub use usage::{CallKind, DayRow, Spent, Sums, UsageFilter, UsageRow};

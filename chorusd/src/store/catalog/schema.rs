@@ -227,4 +227,16 @@ pub const MIGRATIONS: Migrations = &[
     -- new connections to the gateway, which are counted by the day
     CREATE TABLE discord_identifies (at INTEGER NOT NULL);
 ",
+    "
+    -- the order of sessions: a save comes after all that are there, whatever the clock says; what is found or imported by its time
+    ALTER TABLE sessions ADD COLUMN place INTEGER NOT NULL DEFAULT 0;
+    UPDATE sessions SET place = saved_at;
+    CREATE INDEX sessions_in_order ON sessions (agent_id, place, saved_at);
+    CREATE INDEX sessions_placed ON sessions (place, saved_at);
+",
+    "
+    -- of a notice, when that happened which it tells: it is dropped where it waits for too long
+    ALTER TABLE discord_outbox ADD COLUMN notice_at INTEGER;
+    INSERT OR IGNORE INTO counters VALUES ('notices_dropped', 0), ('notices_dropped_at', 0);
+",
 ];

@@ -22,6 +22,17 @@ pub struct SessionRow {
     /// Why the file cannot be read, where it cannot.
     pub corrupt: Option<String>,
     pub last_used_at: Timestamp,
+    /// The place in the order of sessions: nanoseconds since 1970 by [`to_nanos`], and more where the clock was set back.
+    pub place: i64,
+}
+
+/// Where a session comes in the order of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// At the row's own place.
+    AsPlaced,
+    /// After every other, whatever the clock says.
+    Last,
 }
 
 /// A page of sessions, newest first.
@@ -35,7 +46,7 @@ pub struct Listing {
     pub limit: u64,
 }
 
-const COLUMNS: &str = "header, sha256, file_stamp, corrupt, last_used_at";
+const COLUMNS: &str = "header, sha256, file_stamp, corrupt, last_used_at, place";
 
 fn read(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
     let header = row.get_ref(0)?.as_str()?;
@@ -46,6 +57,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
         file_stamp: row.get(2)?,
         corrupt: row.get(3)?,
         last_used_at: from_nanos(row.get(4)?),
+        place: row.get(5)?,
     })
 }
 
@@ -54,12 +66,16 @@ impl Catalog {
     /// model is to summarise it. Answers its short id.
     pub fn add_session(
         &self,
-        row: SessionRow,
+        mut row: SessionRow,
+        order: Order,
         wanted: Option<Wanted>,
     ) -> impl Future<Output = Result<String>> + Send + use<> {
         self.writer.submit(move |conn| {
             // A scan or a rebuild may have found the file before its row came: that row is this one's.
             delete_own(conn, &row.header)?;
+            if order == Order::Last {
+                row.place = row.place.max(after_all(conn)?);
+            }
             insert(conn, &row)?;
             if let Some(wanted) = wanted {
                 summaries::want(conn, row.header.id, wanted)?;
@@ -168,7 +184,7 @@ impl Catalog {
         self.reader
             .submit(move |conn| {
                 let mut statement = conn.prepare_cached(&format!(
-                    "SELECT {COLUMNS} FROM sessions WHERE agent_id = ?1 ORDER BY saved_at DESC, rowid DESC LIMIT 1"
+                    "SELECT {COLUMNS} FROM sessions WHERE agent_id = ?1 ORDER BY place DESC, rowid DESC LIMIT 1"
                 ))?;
                 agents.iter().map(|agent| Ok(statement.query_row([agent.as_bytes()], read).optional()?)).collect()
             })
@@ -184,7 +200,7 @@ impl Catalog {
             .submit(move |conn| {
                 let of_agent = if agent.is_some() { "AND agent_id = ?2" } else { "" };
                 let mut statement = conn.prepare_cached(&format!(
-                    "SELECT {COLUMNS} FROM sessions WHERE session_id = ?1 {of_agent} ORDER BY saved_at DESC LIMIT 20"
+                    "SELECT {COLUMNS} FROM sessions WHERE session_id = ?1 {of_agent} ORDER BY place DESC LIMIT 20"
                 ))?;
                 let mut values = vec![Value::from(session_id)];
                 values.extend(agent.map(|agent| Value::Blob(agent.as_bytes().to_vec())));
@@ -208,7 +224,7 @@ impl Catalog {
                 let mut statement = conn.prepare_cached(&format!(
                     "SELECT {COLUMNS} FROM sessions
                      WHERE (substr(session_id, 1, length(?1)) = ?1 OR id BETWEEN ?2 AND ?3) AND ?4 {of_agent}
-                     ORDER BY saved_at DESC, rowid DESC LIMIT 20"
+                     ORDER BY place DESC, rowid DESC LIMIT 20"
                 ))?;
                 let mut values =
                     vec![Value::from(prefix), Value::Blob(low.to_vec()), Value::Blob(high.to_vec()), Value::Integer(1)];
@@ -256,9 +272,11 @@ impl Catalog {
 }
 
 fn latest(conn: &Connection, agent: Uuid, n: u64) -> Result<Option<SessionRow>> {
+    // SQLite has no greater number, and no table so many rows.
+    let Ok(n) = i64::try_from(n) else { return Ok(None) };
     Ok(conn
         .prepare_cached(&format!(
-            "SELECT {COLUMNS} FROM sessions WHERE agent_id = ?1 ORDER BY saved_at DESC, rowid DESC LIMIT 1 OFFSET ?2"
+            "SELECT {COLUMNS} FROM sessions WHERE agent_id = ?1 ORDER BY place DESC, rowid DESC LIMIT 1 OFFSET ?2"
         ))?
         .query_row(params![agent.as_bytes(), n], read)
         .optional()?)
@@ -295,12 +313,19 @@ fn delete_own(conn: &Connection, session: &SessionHeader) -> Result<()> {
     Ok(())
 }
 
+/// The first place after all sessions.
+fn after_all(conn: &Connection) -> Result<i64> {
+    let last: Option<i64> = conn.prepare_cached("SELECT max(place) FROM sessions")?.query_row([], |row| row.get(0))?;
+    Ok(last.map_or(i64::MIN, |last| last.saturating_add(1)))
+}
+
 pub(super) fn insert(conn: &Connection, row: &SessionRow) -> Result<()> {
     let header = serde_json::to_string(&row.header).map_err(|e| Failure::internal(e.to_string()))?;
     let id = row.header.id;
     conn.prepare_cached(
-        "INSERT INTO sessions (id, agent_id, session_id, saved_at, header, sha256, file_stamp, corrupt, last_used_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "INSERT INTO sessions (id, agent_id, session_id, saved_at, header, sha256, file_stamp, corrupt, last_used_at,
+             place)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
     )?
     .execute(params![
         id.as_bytes(),
@@ -312,6 +337,7 @@ pub(super) fn insert(conn: &Connection, row: &SessionRow) -> Result<()> {
         row.file_stamp,
         row.corrupt,
         to_nanos(row.last_used_at),
+        row.place,
     ])
     .map_err(|e| match e.sqlite_error_code() {
         Some(ErrorCode::ConstraintViolation) => Failure::new(
@@ -327,20 +353,20 @@ pub(super) fn insert(conn: &Connection, row: &SessionRow) -> Result<()> {
     Ok(())
 }
 
-/// The `WHERE` of a listing and its values.
-fn filter(listing: &Listing) -> (String, Vec<Value>) {
+/// The `WHERE` of a listing and its values; `saved_at` is how the time is written.
+fn filter(listing: &Listing, saved_at: &str) -> (String, Vec<Value>) {
     let mut parts = Vec::new();
     let mut values = Vec::new();
     if let Some(agent) = listing.agent {
-        parts.push("agent_id = ?");
+        parts.push("agent_id = ?".to_owned());
         values.push(Value::Blob(agent.as_bytes().to_vec()));
     }
     if let Some(since) = listing.since {
-        parts.push("saved_at >= ?");
+        parts.push(format!("{saved_at} >= ?"));
         values.push(Value::Integer(to_nanos(since)));
     }
     if let Some(tag) = &listing.tag {
-        parts.push("id IN (SELECT id FROM session_tags WHERE tag = ?)");
+        parts.push("id IN (SELECT id FROM session_tags WHERE tag = ?)".to_owned());
         values.push(Value::Text(tag.clone()));
     }
     let filter = if parts.is_empty() { String::new() } else { format!("WHERE {}", parts.join(" AND ")) };
@@ -356,12 +382,13 @@ fn page(conn: &Connection, listing: &Listing, total: u64) -> Result<Vec<SessionR
         false => ("DESC", listing.limit, listing.offset),
         true => ("ASC", listing.limit.min(left), left.saturating_sub(listing.limit)),
     };
-    let (filter, mut values) = filter(listing);
+    // The plus keeps SQLite from the index of times, which has another order.
+    let (filter, mut values) = filter(listing, "+saved_at");
     for number in [limit, offset] {
         values.push(Value::Integer(i64::try_from(number).unwrap_or(i64::MAX)));
     }
     let mut statement = conn.prepare_cached(&format!(
-        "SELECT {COLUMNS} FROM sessions {filter} ORDER BY saved_at {order}, rowid {order} LIMIT ? OFFSET ?"
+        "SELECT {COLUMNS} FROM sessions {filter} ORDER BY place {order}, rowid {order} LIMIT ? OFFSET ?"
     ))?;
     let mut rows: Vec<_> = statement.query_map(params_from_iter(values), read)?.collect::<rusqlite::Result<_>>()?;
     if backwards {
@@ -385,7 +412,7 @@ fn total(conn: &Connection, listing: &Listing) -> Result<u64> {
         };
         return Ok(counted.unwrap_or(0));
     }
-    let (filter, values) = filter(listing);
+    let (filter, values) = filter(listing, "saved_at");
     Ok(conn
         .prepare_cached(&format!("SELECT count(*) FROM sessions {filter}"))?
         .query_row(params_from_iter(values), |row| row.get(0))?)

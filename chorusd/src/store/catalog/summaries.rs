@@ -49,9 +49,8 @@ impl Catalog {
     pub async fn summaries_wanted(&self) -> Result<Vec<Uuid>> {
         self.reader
             .submit(|conn| {
-                let mut statement = conn.prepare_cached(
-                    "SELECT id FROM summaries_wanted JOIN sessions USING (id) ORDER BY saved_at DESC",
-                )?;
+                let mut statement = conn
+                    .prepare_cached("SELECT id FROM summaries_wanted JOIN sessions USING (id) ORDER BY place DESC")?;
                 let ids = statement
                     .query_map([], |row| row.get(0).map(Uuid::from_bytes))?
                     .collect::<rusqlite::Result<_>>()?;

@@ -55,6 +55,8 @@ pub fn last(conn: &Connection) -> Result<u64> {
 /// At most `limit` events after number `after`, and how many before those are gone.
 pub fn after(conn: &Connection, after: u64, limit: u64) -> Result<(Vec<Event>, u64)> {
     let newest = last(conn)?;
+    // Numbers beyond the newest have nothing behind them, and SQLite has no greater ones.
+    let after = after.min(i64::MAX as u64 - 1);
     let oldest = newest.saturating_sub(KEPT as u64) + 1;
     let missed = oldest.saturating_sub(after + 1).min(newest.saturating_sub(after));
     let from = after.max(oldest - 1);

@@ -41,7 +41,8 @@ pub struct Head {
 
 /// Nanoseconds since 1970; good until 2262.
 pub fn to_nanos(at: Timestamp) -> i64 {
-    i64::try_from(at.as_nanosecond()).unwrap_or(i64::MAX)
+    let nanos = at.as_nanosecond();
+    i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX })
 }
 
 /// The time of [`to_nanos`].

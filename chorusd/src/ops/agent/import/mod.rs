@@ -25,7 +25,7 @@ use crate::ops::memory::by_hand;
 use crate::ops::session::import::OnProgress;
 use crate::ops::{Ops, blocking, scan, view};
 use crate::store::agents_dir::{create_private, move_dir, remove_dir};
-use crate::store::catalog::{MemoryRow, Remembered, Whose};
+use crate::store::catalog::{MemoryRow, Whose};
 use crate::store::session_files::TEMPORARY;
 
 /// Opens an import on a connection.
@@ -89,7 +89,7 @@ pub async fn commit(
     }
     let shared = shared(ops, &mut plan).await?;
     let staging = ops.home.join(AGENTS).join(format!("{TEMPORARY}{}", Uuid::new_v4()));
-    let mut undo = Undo { dirs: vec![staging.clone()], memories: Vec::new() };
+    let mut undo = Undo { dirs: vec![staging.clone()], row: None, memories: Vec::new() };
     let made = make(ops, Arc::new(archive), &plan, (&staging, &target, &dir), &mut undo).await;
     let Made { stamp, sessions, new_session_ids, added } = match made {
         Ok(made) => made,
@@ -124,11 +124,17 @@ struct Made {
 /// What an import that fails takes back.
 struct Undo {
     dirs: Vec<PathBuf>,
+    row: Option<Uuid>,
     memories: Vec<Uuid>,
 }
 
 impl Undo {
     async fn carry_out(self, ops: &Ops) {
+        if let Some(id) = self.row
+            && let Err(failure) = ops.store.catalog.remove_agent(id).await
+        {
+            tracing::error!(%failure, "an agent that was not imported is in the catalog still");
+        }
         if let Err(failure) = ops.store.catalog.unremember(self.memories).await {
             tracing::error!(%failure, "what an agent remembers that was not imported is in the catalog still");
         }
@@ -162,23 +168,19 @@ async fn make(
     let new_session_ids = ids::settle(ops, &staging.join("sessions"), plan).await?;
     let at = staging.to_owned();
     blocking(move || parts::sync(&at)).await?;
+    // The row and what is remembered are there in one commit, and before the directory: where the move is missing, a start does it
+    // (`scan::agents`), and nobody finds the agent with less than the archive has.
+    let memories = plan.memories.iter().map(|row| MemoryRow { agent: plan.config.id, ..row.clone() }).collect();
+    let row = row(dir, &plan.config, stamp.clone());
+    let added = ops.store.catalog.put_agent_with(row, memories).await?;
+    undo.row = Some(plan.config.id);
+    undo.memories = added.iter().map(|(id, _)| *id).collect();
     let (from, to) = (staging.to_owned(), target.to_owned());
     let moved = blocking(move || {
         move_dir(&from, &to).map_err(|e| Failure::io(format_args!("cannot make {}", to.display()), &e))
     });
     moved.await?;
-    undo.dirs.push(target.to_owned());
-    // Not before: whatever happens, what is remembered is of an agent that is there.
-    let mut added = Vec::new();
-    for row in &plan.memories {
-        let row = MemoryRow { agent: plan.config.id, ..row.clone() };
-        let text = row.text.clone();
-        if let Remembered::New(id) = ops.store.catalog.remember(row).await? {
-            undo.memories.push(id);
-            added.push(text);
-        }
-    }
-    ops.store.catalog.put_agent(row(dir, &plan.config, stamp.clone())).await?;
+    let added = added.into_iter().map(|(_, text)| text).collect();
     Ok(Made { stamp, sessions: plan.sessions, new_session_ids, added })
 }
 
