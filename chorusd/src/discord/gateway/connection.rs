@@ -16,6 +16,7 @@ use super::deliver::Deliver;
 use super::identify::{Identify, Refused};
 use super::keeper::Keeper;
 use super::read::{Said, read};
+use super::tunnel::{self, Tunnel};
 use crate::discord::address;
 use crate::discord::bridge::Bridge;
 use crate::discord::event::Event;
@@ -67,9 +68,21 @@ pub struct Way<'w> {
 
 /// Connects, hands on what it hears, and tells how it ended and what can be taken up.
 pub async fn hold(bridge: &Arc<Bridge>, ears: &mut Ears, way: Way<'_>) -> (End, Option<Session>) {
+    let tunnel = match tunnel::is_wanted_here(way.url) {
+        true => match Tunnel::open(way.url).await {
+            Ok(tunnel) => Some(tunnel),
+            Err(why) => {
+                let why = format!("Discord cannot be reached by way of the proxy: {why}");
+                let kept = way.kept.cloned();
+                return (End::Lost { why, stayed: None, reached: false }, kept);
+            }
+        },
+        false => None,
+    };
+    let url = tunnel.as_ref().map_or(way.url, |tunnel| &tunnel.url);
     let (refuse, mut refused) = mpsc::channel(1);
     let identify = Identify { bridge: bridge.clone(), refused: refuse };
-    let mut config = ConfigBuilder::from(way.base.clone()).queue(identify).proxy_url(way.url.to_owned());
+    let mut config = ConfigBuilder::from(way.base.clone()).queue(identify).proxy_url(url.to_owned());
     if let Some(kept) = way.kept {
         config = config.session(twilight_gateway::Session::new(kept.sequence, kept.id.clone()));
     }
@@ -80,6 +93,7 @@ pub async fn hold(bridge: &Arc<Bridge>, ears: &mut Ears, way: Way<'_>) -> (End, 
         up: None,
         until: Instant::now() + FIRST_WORD,
         url: way.url,
+        tunnel: tunnel.as_ref(),
         resume_url: way.kept.and_then(|kept| kept.url.clone()),
         again: way.again,
     };
@@ -133,6 +147,8 @@ struct Line<'l> {
     /// Until then there must be another word.
     until: Instant,
     url: &'l str,
+    /// The way by a proxy, if there is one.
+    tunnel: Option<&'l Tunnel>,
     resume_url: Option<String>,
     /// What is told again is being told.
     again: bool,
@@ -220,7 +236,10 @@ impl Line<'_> {
                 None
             }
             _ => {
-                let why = std::error::Error::source(error).map_or_else(|| error.to_string(), innermost);
+                // Of a way that leads nowhere the library sees only that it ended.
+                let way = self.tunnel.and_then(Tunnel::why).map(|why| format!("by way of the proxy: {why}"));
+                let why = way
+                    .unwrap_or_else(|| std::error::Error::source(error).map_or_else(|| error.to_string(), innermost));
                 Some(End::Lost {
                     why: format!("Discord cannot be reached: {why}"),
                     stayed: self.stayed(),
@@ -250,7 +269,8 @@ impl Line<'_> {
     }
 }
 
-fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+/// The words of the error that led to all others.
+pub fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut inner = error;
     while let Some(source) = inner.source() {
         inner = source;

@@ -8,6 +8,7 @@ mod identify;
 mod keeper;
 mod read;
 mod snapshot;
+mod tunnel;
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -4,6 +4,7 @@ mod budget;
 mod config;
 mod lost;
 mod outage;
+mod proxy;
 mod refused;
 mod restart;
 

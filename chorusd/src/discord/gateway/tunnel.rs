@@ -1,0 +1,173 @@
+//! The way to the gateway where a proxy is configured: the gateway's library knows none, so it connects to a listener on loopback,
+//! and this opens the connection as REST opens its own: by way of the proxy, with the name of Discord's server verified.
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use reqwest::header::{HOST, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Response, StatusCode, redirect};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use super::connection::innermost;
+use crate::discord::address;
+
+/// Until the proxy and the gateway have answered. The library waits for less than that.
+const CONNECT: Duration = Duration::from_secs(10);
+/// Bytes of a request to open a WebSocket.
+const MOST: usize = 16 << 10;
+
+/// A listener that leads to the gateway. Dropping it ends the connection.
+#[derive(Debug)]
+pub struct Tunnel {
+    /// Where the library connects.
+    pub url: String,
+    why: Arc<Mutex<Option<String>>>,
+    task: AbortHandle,
+}
+
+impl Drop for Tunnel {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Returns whether the environment names a proxy for `url`; `NO_PROXY` is looked at when the connection is made.
+pub fn is_wanted(url: &str, env: impl Fn(&str) -> bool) -> bool {
+    let own = if url.starts_with("ws:") { ["HTTP_PROXY", "http_proxy"] } else { ["HTTPS_PROXY", "https_proxy"] };
+    !address::is_here(url) && own.iter().chain(&["ALL_PROXY", "all_proxy"]).any(|name| env(name))
+}
+
+/// As [`is_wanted`], of the daemon's own environment.
+pub fn is_wanted_here(url: &str) -> bool {
+    is_wanted(url, |name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+}
+
+impl Tunnel {
+    /// Listens on loopback for connections to the gateway at `url`.
+    ///
+    /// # Errors
+    /// In words, why not.
+    pub async fn open(url: &str) -> Result<Self, String> {
+        let client = Client::builder().http1_only().redirect(redirect::Policy::none()).connect_timeout(CONNECT);
+        let client = client.build().map_err(|e| e.to_string())?;
+        let target = url.replacen("ws", "http", 1);
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(|e| e.to_string())?;
+        let port = listener.local_addr().map_err(|e| e.to_string())?.port();
+        // Whoever else is on this machine does not know the path.
+        let secret = format!("/{}", Uuid::new_v4().simple());
+        let why = Arc::<Mutex<Option<String>>>::default();
+        let tunnel = (client, target, secret.clone(), why.clone());
+        let task = tokio::spawn(async move { accept(&listener, tunnel).await }).abort_handle();
+        Ok(Self { url: format!("ws://127.0.0.1:{port}{secret}"), why, task })
+    }
+
+    /// Why the last connection did not come about.
+    pub fn why(&self) -> Option<String> {
+        self.why.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The client, where it leads, the path that it is asked for, and why it led nowhere.
+type Way = (Client, String, String, Arc<Mutex<Option<String>>>);
+
+async fn accept(listener: &TcpListener, way: Way) {
+    let mut serving = JoinSet::new();
+    // Each by itself: whoever connects and says nothing holds up nobody.
+    while let Ok((mut stream, _)) = listener.accept().await {
+        while serving.try_join_next().is_some() {}
+        let (client, target, secret, why) = way.clone();
+        serving.spawn(async move {
+            // Known before the stream ends.
+            if let Err(problem) = serve(&mut stream, &client, (&target, &secret)).await {
+                *why.lock().unwrap_or_else(PoisonError::into_inner) = Some(problem);
+            }
+        });
+    }
+}
+
+/// Passes one WebSocket on, from its request to its end.
+async fn serve(near: &mut TcpStream, client: &Client, (target, secret): (&str, &str)) -> Result<(), String> {
+    let request = timeout(CONNECT, head(near)).await.map_err(|_| "nothing was asked".to_owned())?;
+    let request = request.map_err(|e| e.to_string())?;
+    let (path, headers) = parsed(&request).ok_or("no WebSocket was asked for")?;
+    let path = path.strip_prefix(secret).ok_or("somebody else asked")?;
+    let answer = timeout(CONNECT, client.get(format!("{target}{path}")).headers(headers).send()).await;
+    let answer = answer.map_err(|_| "the proxy does not answer".to_owned())?;
+    let answer = answer.map_err(|e| innermost(&e.without_url()))?;
+    if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
+        return Err(format!("the gateway or the proxy answered {}", answer.status()));
+    }
+    near.write_all(&switching(&answer)).await.map_err(|e| e.to_string())?;
+    let mut far = answer.upgrade().await.map_err(|e| e.to_string())?;
+    copy_bidirectional(near, &mut far).await.map(drop).map_err(|e| e.to_string())
+}
+
+/// The bytes of a request up to the empty line.
+async fn head(near: &mut TcpStream) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(1024);
+    while !head.ends_with(b"\r\n\r\n") {
+        if head.len() == MOST {
+            return Err(io::Error::other("the request is too long"));
+        }
+        head.push(near.read_u8().await?);
+    }
+    Ok(head)
+}
+
+/// The path of a request and its headers, but for the name of the server.
+fn parsed(request: &[u8]) -> Option<(&str, HeaderMap)> {
+    let mut lines = std::str::from_utf8(request).ok()?.split("\r\n");
+    let path = lines.next()?.strip_prefix("GET ")?.strip_suffix(" HTTP/1.1")?;
+    let mut headers = HeaderMap::new();
+    for line in lines.take_while(|line| !line.is_empty()) {
+        let (name, value) = line.split_once(':')?;
+        let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
+        if name != HOST {
+            headers.append(name, HeaderValue::from_str(value.trim()).ok()?);
+        }
+    }
+    Some((path, headers))
+}
+
+/// The answer, as it came.
+fn switching(answer: &Response) -> Vec<u8> {
+    let mut head = b"HTTP/1.1 101 Switching Protocols\r\n".to_vec();
+    for (name, value) in answer.headers() {
+        head.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
+    }
+    head.extend(b"\r\n");
+    head
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proxy_is_used_where_one_is_named_for_the_address() {
+        let wanted = |url: &str, named: &'static str| is_wanted(url, |name| name == named);
+        let discord = "wss://gateway.discord.gg";
+        assert!(wanted(discord, "HTTPS_PROXY") && wanted(discord, "https_proxy") && wanted(discord, "ALL_PROXY"));
+        assert!(!wanted(discord, "HTTP_PROXY") && !wanted(discord, "NO_PROXY"));
+        assert!(wanted("ws://gateway.test", "HTTP_PROXY") && !wanted("ws://gateway.test", "HTTPS_PROXY"));
+        assert!(!wanted("ws://127.0.0.1:1", "HTTP_PROXY") && !wanted("wss://localhost", "HTTPS_PROXY"));
+    }
+
+    #[test]
+    fn a_request_is_taken_apart_and_the_name_of_the_server_left_out() {
+        let request = b"GET /secret/?v=10 HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nA: b:c\r\n\r\n";
+        let (path, headers) = parsed(request).unwrap();
+        assert_eq!(path, "/secret/?v=10");
+        assert_eq!(
+            (headers.len(), &headers["upgrade"], &headers["a"]),
+            (2, &"websocket".parse().unwrap(), &"b:c".parse().unwrap())
+        );
+        assert!(parsed(b"POST / HTTP/1.1\r\n\r\n").is_none());
+    }
+}
