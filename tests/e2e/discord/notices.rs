@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use chorus_proto::methods::agent::{Init, InitParams};
+use chorus_proto::methods::doctor::{Doctor, DoctorParams};
 use chorus_proto::methods::events::{List, ListParams};
 use chorus_proto::{Event, EventType};
 use chorus_tests::chat::Chat as _;
@@ -104,4 +105,34 @@ fn a_stop_does_not_wait_for_a_discord_that_hangs() {
     rig.stop();
     assert!(begun.elapsed() < DEADLINE / 2, "{:?}", begun.elapsed());
     rig.discord.open("never");
+}
+
+#[test]
+fn a_notice_that_waited_for_more_than_a_day_is_dropped_counted_and_told() {
+    let mut rig = Rig::new();
+    let room = restless(&rig, "maps");
+    rig.discord.fail("POST /channels/*/messages", 1000, Fault::Status(503));
+    rig.client().append("maps", "We moved the column.");
+    wait_until("the notice", DEADLINE, || (!notices(&rig).is_empty()).then_some(()));
+    let outbox = || rusqlite::Connection::open(rig.home.path.join("db/chorus.db")).expect("the catalog");
+    let waiting = || -> i64 {
+        let count = "SELECT count(*) FROM discord_outbox WHERE notice_at IS NOT NULL AND sent_id IS NULL";
+        outbox().query_row(count, [], |row| row.get(0)).expect("a count")
+    };
+    wait_until("the notice to wait", DEADLINE, || (waiting() == 1).then_some(()));
+    rig.kill();
+    // A day and an hour later.
+    let aged = "UPDATE discord_outbox SET notice_at = notice_at - 90000000000000, tried_at = tried_at - 90000000000000";
+    let database = rusqlite::Connection::open(rig.home.path.join("db/chorus.db")).expect("the catalog");
+    database.execute(aged, []).expect("aged");
+    drop(database);
+    rig.discord.heal();
+    rig.start();
+    rig.agent("last").post("is here");
+    wait_until("the notice to be counted", DEADLINE, || {
+        let checks = rig.client().call::<Doctor>(&DoctorParams::default()).expect("doctor").checks;
+        let told = checks.into_iter().find(|check| check.name == "Discord notices")?;
+        told.text.starts_with("1 notice was dropped").then_some(())
+    });
+    assert_eq!(posted(&room, "Session saved:"), Vec::<String>::new());
 }

@@ -11,7 +11,6 @@ use std::time::Duration;
 use chorus_proto::methods::events::SubscribeParams;
 use chorus_proto::{Event, EventType};
 use futures_util::StreamExt as _;
-use jiff::SignedDuration;
 use serenity::model::id::ChannelId;
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -21,6 +20,7 @@ use super::posts::{Body, Button, Post, Style};
 use super::{approvals, render, rooms};
 use crate::failure::Result;
 use crate::ops::discord::news::{self, News};
+use crate::ops::discord::outbox::NEWS;
 use crate::ops::discord::{NewPost, State};
 use crate::ops::events::subscribe::{Heard, Subscription, subscribe};
 
@@ -29,9 +29,6 @@ const SILENT: u64 = 1000;
 
 /// Before the next try, where the database takes nothing.
 const AGAIN: Duration = Duration::from_secs(1);
-
-/// What happened longer ago, while there was no connection to Discord, is no news.
-const STALE: SignedDuration = SignedDuration::from_hours(24);
 
 /// How long a stop may be told of.
 const FAREWELL: Duration = Duration::from_secs(3);
@@ -87,7 +84,8 @@ async fn begin(bridge: &Bridge, told: Option<u64>, begun: &mut bool) -> Result<(
             None => starts::Started::default(),
         };
         let channels: Vec<u64> = started.posts.iter().map(|post| post.channel_id).collect();
-        news::tell(&bridge.ops, News { posts: started.posts, upto: Some(from), starts: started.note }).await?;
+        news::tell(&bridge.ops, News { posts: started.posts, upto: Some(from), starts: started.note, dropped: None })
+            .await?;
         wake(bridge, channels);
         *begun = true;
     }
@@ -131,11 +129,19 @@ async fn tell_all(bridge: &Bridge, mut subscription: Subscription, last: &mut Op
 
 /// Tells one event; whether it was noted that it was.
 async fn tell(bridge: &Bridge, event: &Event, noted: u64) -> Result<bool> {
-    let age = bridge.ops.clock.now().duration_since(event.time);
+    let now = bridge.ops.clock.now();
+    let mut dropped = None;
     let posts = match event.kind {
-        EventType::Notice | EventType::ContextCompacted if age > STALE => Vec::new(),
-        EventType::Notice => notice(bridge, event)?,
-        EventType::ContextCompacted => compacted(bridge, event)?,
+        EventType::Notice | EventType::ContextCompacted => {
+            let posts =
+                if event.kind == EventType::Notice { notice(bridge, event)? } else { compacted(bridge, event)? };
+            if now.duration_since(event.time) > NEWS {
+                dropped = Some((posts.len() as u64, now));
+                Vec::new()
+            } else {
+                posts.into_iter().map(|post| NewPost { notice_at: Some(event.time), ..post }).collect()
+            }
+        }
         EventType::ApprovalAsked => approvals::asked(bridge, event).await?.into_iter().collect(),
         EventType::ApprovalDecided => {
             approvals::decided(bridge, event).await?;
@@ -145,7 +151,7 @@ async fn tell(bridge: &Bridge, event: &Event, noted: u64) -> Result<bool> {
         _ => Vec::new(),
     };
     let channels: Vec<u64> = posts.iter().map(|post| post.channel_id).collect();
-    news::tell(&bridge.ops, News { posts, upto: Some(event.seq), starts: None }).await?;
+    news::tell(&bridge.ops, News { posts, upto: Some(event.seq), starts: None, dropped }).await?;
     wake(bridge, channels);
     Ok(true)
 }

@@ -129,7 +129,13 @@ impl Post {
     /// As of [`Kept::json`].
     pub fn row(self) -> Result<NewPost> {
         let kept = Kept { body: self.body, reply_to: self.reply_to, anew: true };
-        Ok(NewPost { channel_id: self.channel.get(), about: self.about, body: kept.json()?, nonce: nonce() })
+        Ok(NewPost {
+            channel_id: self.channel.get(),
+            about: self.about,
+            body: kept.json()?,
+            nonce: nonce(),
+            notice_at: None,
+        })
     }
 }
 

@@ -99,6 +99,8 @@ async fn one(
         }
         Outcome::NotThere => {
             *unsure = Some(Unsure::No);
+            // A notice that is too old by now is dropped and not posted again.
+            outbox::untake(&inner.ops, due.id).await?;
             Ok(Step::Wait(Some(Duration::ZERO)))
         }
         Outcome::Barred(error) => {

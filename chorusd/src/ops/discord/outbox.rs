@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::failure::Result;
 use crate::ops::Ops;
-pub use crate::store::catalog::discord::outbox::{Due, NewPost};
+pub use crate::store::catalog::discord::outbox::{Dropped, Due, NEWS, NewPost};
 
 /// Keeps posts, all or none; the order is that of their sending.
 ///
@@ -84,4 +84,12 @@ pub async fn give_up(ops: &Ops, id: i64) -> Result<()> {
 /// As [`put`].
 pub async fn give_up_channel(ops: &Ops, channel: u64) -> Result<u64> {
     ops.store.catalog.give_up_channel(channel).await
+}
+
+/// Tells how many notices were dropped because they were too old.
+///
+/// # Errors
+/// A database that cannot be read.
+pub async fn notices_dropped(ops: &Ops) -> Result<Dropped> {
+    ops.store.catalog.notices_dropped().await
 }

@@ -5,7 +5,7 @@ use chorus_proto::methods::doctor::{Check, Verdict};
 use super::{check, check_with};
 use crate::config::Key;
 use crate::failure::Result;
-use crate::ops::discord::{State, identifies, servers};
+use crate::ops::discord::{State, identifies, outbox, servers};
 use crate::ops::{Ops, blocking};
 
 const NAME: &str = "Discord";
@@ -55,6 +55,13 @@ pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     let strangers = ops.discord.strangers();
     if !strangers.is_empty() {
         checks.push(check_with("Discord servers", Verdict::Warn, strangers.join("; "), servers::HINT));
+    }
+    let dropped = outbox::notices_dropped(ops).await?;
+    if let Some(last) = dropped.last {
+        let notices = if dropped.count == 1 { "notice was" } else { "notices were" };
+        let last = last.strftime("%Y-%m-%d %H:%M UTC");
+        let text = format!("{} {notices} dropped unposted after 24 hours, the last at {last}", dropped.count);
+        checks.push(check_with("Discord notices", Verdict::Info, text, "`chorusctl events` shows what is new"));
     }
     let budget = identifies::budget(ops).await?;
     let text = format!("{} of {} left within 24 hours", budget.left, identifies::MOST);

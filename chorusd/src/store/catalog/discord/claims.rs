@@ -237,7 +237,7 @@ mod tests {
     }
 
     fn post(nonce: &str) -> NewPost {
-        NewPost { channel_id: 7, about: None, body: "{}".into(), nonce: nonce.into() }
+        NewPost { channel_id: 7, about: None, body: "{}".into(), nonce: nonce.into(), notice_at: None }
     }
 
     fn open(dir: &tempfile::TempDir) -> Catalog {

@@ -1,5 +1,6 @@
 //! What the daemon tells in channels, each thing once: how far its events were told is noted with the posts.
 
+use jiff::Timestamp;
 use rusqlite::Connection;
 
 use super::channels::{self, ChannelRow};
@@ -21,6 +22,8 @@ pub struct News {
     pub upto: Option<u64>,
     /// When channels last heard that the daemon has started; left out, that stays.
     pub starts: Option<String>,
+    /// Notices that are too old to be told, and when that was found.
+    pub dropped: Option<(u64, Timestamp)>,
 }
 
 impl Catalog {
@@ -28,6 +31,9 @@ impl Catalog {
     pub fn tell_news(&self, news: News) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             news.posts.iter().try_for_each(|post| outbox::insert(conn, post))?;
+            if let Some((count, now)) = news.dropped {
+                outbox::count_dropped(conn, count, now)?;
+            }
             if let Some(upto) = news.upto {
                 settings::put(conn, TOLD, Some(&upto.to_string()))?;
             }

@@ -1,6 +1,6 @@
 //! What is to be posted: it lasts until it is there, and those of one channel keep their order.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::failure::Result;
@@ -17,6 +17,31 @@ pub struct NewPost {
     pub body: String,
     /// At most 25 characters, never the same twice.
     pub nonce: String,
+    /// Of a notice, when that happened which it tells.
+    pub notice_at: Option<Timestamp>,
+}
+
+/// How long a notice may wait: what happened longer ago is no news.
+pub const NEWS: SignedDuration = SignedDuration::from_hours(24);
+
+/// The notices that were dropped because they were too old.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Dropped {
+    pub count: u64,
+    /// When the last one was.
+    pub last: Option<Timestamp>,
+}
+
+/// Counts notices that are dropped.
+pub(in crate::store::catalog) fn count_dropped(conn: &Connection, count: u64, now: Timestamp) -> Result<()> {
+    if count > 0 {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        conn.prepare_cached("UPDATE counters SET value = value + ?1 WHERE name = 'notices_dropped'")?
+            .execute([count])?;
+        conn.prepare_cached("UPDATE counters SET value = ?1 WHERE name = 'notices_dropped_at'")?
+            .execute([to_nanos(now)])?;
+    }
+    Ok(())
 }
 
 /// A post that is to be sent now.
@@ -41,8 +66,10 @@ pub(in crate::store::catalog) fn insert(conn: &Connection, post: &NewPost) -> Re
     {
         return Ok(());
     }
-    conn.prepare_cached("INSERT INTO discord_outbox (channel_id, about, body, nonce) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![number(post.channel_id), post.about, post.body, post.nonce])?;
+    conn.prepare_cached(
+        "INSERT INTO discord_outbox (channel_id, about, body, nonce, notice_at) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?
+    .execute(params![number(post.channel_id), post.about, post.body, post.nonce, post.notice_at.map(to_nanos)])?;
     Ok(())
 }
 
@@ -148,9 +175,15 @@ impl Catalog {
             .await
     }
 
-    /// The next post of a channel, which counts as on its way from now on.
+    /// The next post of a channel, which counts as on its way from now on. Notices that are too old by now and have certainly not
+    /// arrived are dropped and counted.
     pub fn take_post(&self, channel: u64, now: Timestamp) -> impl Future<Output = Result<Option<Due>>> + Send + use<> {
         self.writer.submit(move |conn| {
+            let oldest = now.checked_sub(NEWS).unwrap_or(Timestamp::MIN);
+            let stale = "DELETE FROM discord_outbox
+                         WHERE channel_id = ?1 AND sent_id IS NULL AND tried_at IS NULL AND notice_at < ?2";
+            let stale = conn.prepare_cached(stale)?.execute(params![number(channel), to_nanos(oldest)])?;
+            count_dropped(conn, stale as u64, now)?;
             let next =
                 "SELECT post.id, post.body, post.nonce, post.changes, changed.sent_id, post.tried_at, post.after_id
                         FROM discord_outbox post LEFT JOIN discord_outbox changed ON changed.id = post.changes
@@ -203,6 +236,24 @@ impl Catalog {
             conn.prepare_cached("UPDATE discord_outbox SET sent_id = ?2 WHERE id = ?1")?.execute(params![id, sent])?;
             tidy(conn)
         })
+    }
+
+    /// Tells how many notices were dropped because they were too old.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn notices_dropped(&self) -> Result<Dropped> {
+        self.reader
+            .submit(|conn| {
+                let value = |name: &str| {
+                    let mut value = conn.prepare_cached("SELECT value FROM counters WHERE name = ?1")?;
+                    value.query_row([name], |row| row.get::<_, i64>(0)).optional()
+                };
+                let count = value("notices_dropped")?.and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
+                let last = value("notices_dropped_at")?.filter(|_| count > 0).map(from_nanos);
+                Ok(Dropped { count, last })
+            })
+            .await
     }
 
     /// A post will never be there.
