@@ -66,8 +66,8 @@ fn step(client: &mut Client, n: u32, before: &State) -> (State, Result<(), CallE
     (after, answer)
 }
 
-/// Lets sync `number` of every thread of `roles` fail.
-fn fail_at(number: u32, blocking_only: bool) {
+/// Lets sync `number` of every thread of `roles` fail; whether what was asked was said to be in doubt.
+fn fail_at(number: u32, blocking_only: bool) -> bool {
     let home = home();
     let mut daemon = Daemon::start(&home);
     let mut client = daemon.client();
@@ -90,10 +90,17 @@ fn fail_at(number: u32, blocking_only: bool) {
         let hint = error.data.as_ref().and_then(|data| data.hint.as_deref()).unwrap_or_default();
         assert!(hint.contains("may have been kept") && hint.contains("same key"), "{at}: {hint}");
     }
+    // A request that comes after the failure is certainly not kept, and is told so otherwise.
+    let in_doubt = match &error {
+        CallError::Rpc(error) => error.data.as_ref().and_then(|data| data.hint.as_ref()),
+        _ => None,
+    };
+    let in_doubt = in_doubt.is_some_and(|hint| hint.contains("may have been kept") && hint.contains("same key"));
     let status = daemon.wait();
     assert!(status.code().is_some_and(|code| code != 0), "{at}: ended with {status}: {}", daemon.log());
     drop(strace);
     assert_restart(&home, &oracle, &at);
+    in_doubt
 }
 
 fn assert_restart(home: &Home, oracle: &Oracle, at: &str) {
@@ -114,9 +121,11 @@ fn after_a_failed_sync_nothing_is_acknowledged_and_the_daemon_ends() {
     }
     let numbers: Vec<u32> = (1..=SYNCS).collect();
     let most = if all() { numbers.len() } else { SAMPLE };
+    let mut in_doubt = 0;
     for number in sample(&numbers, most, &mut Rng::new(4)) {
-        fail_at(number, false);
+        in_doubt += u32::from(fail_at(number, false));
     }
+    assert!(in_doubt > 0, "whoever asked when a sync failed does not know whether it was kept");
 }
 
 /// Syncs of session files and of their directory, which lie between those of the databases.
