@@ -4,13 +4,16 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-use super::provider::Key;
+use super::provider::{Key, same_server};
 use super::secret::Secret;
 
 /// Discord's own REST address.
 pub const API_BASE: &str = "https://discord.com";
 
-/// Where the token is, unless the configuration names another place.
+/// Discord's own gateway, which is the address that `GET /gateway/bot` tells.
+const GATEWAY: &str = "wss://gateway.discord.gg";
+
+/// The variable that has the token if the configuration names no other place and the addresses are Discord's.
 pub const TOKEN: &str = "DISCORD_TOKEN";
 
 /// `[discord]` as it is in force. Without a token Discord is off.
@@ -52,6 +55,13 @@ impl Discord {
         !matches!(self.token, Key::None | Key::Env { value: None, .. })
     }
 
+    /// Returns true if both addresses are Discord's own.
+    #[must_use]
+    pub fn is_discord(&self) -> bool {
+        let gateway = |url: &str| same_server(url, GATEWAY);
+        same_server(&self.api_base, API_BASE) && self.gateway_url.as_deref().is_none_or(gateway)
+    }
+
     /// Takes note where the token is.
     ///
     /// # Errors
@@ -86,8 +96,12 @@ impl Discord {
         Ok(Some(Secret::new(text.to_owned())))
     }
 
-    /// Looks where the token is: in the environment as it is now, in `dir` for a relative file.
-    pub(super) fn find_token(&mut self, dir: &Path, env: &dyn Fn(&str) -> Option<OsString>) {
+    /// Looks where the token is: in the environment as it is now, in `dir` for a relative file. `named`: the
+    /// configuration names the variable. Unless it does, the token is sent to Discord only, and to no other address.
+    pub(super) fn find_token(&mut self, named: bool, dir: &Path, env: &dyn Fn(&str) -> Option<OsString>) {
+        if !named && matches!(self.token, Key::Env { .. }) && !self.is_discord() {
+            self.token = Key::None;
+        }
         match &mut self.token {
             Key::Env { variable, value } => {
                 let found = env(variable).filter(|value| !value.is_empty());
@@ -98,6 +112,34 @@ impl Discord {
                 *path = env("CREDENTIALS_DIRECTORY").map(|dir| Path::new(&dir).join(name));
             }
             Key::None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usual_token_is_sent_to_discord_only() {
+        let env = |_: &str| Some("token".into());
+        let found = |named: bool, api_base: &str, gateway_url: Option<&str>| {
+            let gateway_url = gateway_url.map(str::to_owned);
+            let mut discord = Discord { api_base: api_base.into(), gateway_url, ..Discord::default() };
+            discord.find_token(named, Path::new(""), &env);
+            discord.is_wanted()
+        };
+        assert!(found(false, API_BASE, None));
+        assert!(found(false, API_BASE, Some("wss://gateway.discord.gg")));
+        for (api_base, gateway_url) in [
+            ("http://discord.com", None),
+            ("https://discord.com.example.org", None),
+            ("http://127.0.0.1:3000", None),
+            (API_BASE, Some("ws://gateway.discord.gg")),
+            (API_BASE, Some("wss://gateway.example.org")),
+        ] {
+            assert!(!found(false, api_base, gateway_url), "{api_base} {gateway_url:?}");
+            assert!(found(true, api_base, gateway_url), "{api_base} {gateway_url:?}");
         }
     }
 }

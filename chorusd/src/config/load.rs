@@ -39,7 +39,8 @@ pub fn load(path: &Path, env: impl Fn(&str) -> Option<OsString>) -> Result<Confi
         config.origins.insert(dotted(key.table, key.name), Origin::Environment(name));
     }
     tables::usual(&mut config, &source);
-    config.discord.find_token(source.dir, source.env);
+    let named = config.origins.contains_key("discord.token_env");
+    config.discord.find_token(named, source.dir, source.env);
     Ok(config)
 }
 

@@ -10,7 +10,7 @@ use reqwest::Url;
 use super::secret::Secret;
 use super::value::Given;
 
-/// The name, the base_url and the variable of the key that stand in where nothing is configured.
+/// The provider name, `base_url` and key variable of each service that is known without configuration.
 pub const ANTHROPIC: (&str, &str, &str) = ("anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY");
 const OPENAI: (&str, &str, &str) = ("openai", "https://api.openai.com/v1", "OPENAI_API_KEY");
 
@@ -30,6 +30,19 @@ impl Kind {
         match self {
             Self::Anthropic => "anthropic",
             Self::Openai => "openai",
+        }
+    }
+
+    /// The variable that holds the key of the service this protocol comes from.
+    #[must_use]
+    pub fn usual_variable(self) -> &'static str {
+        self.usual().2
+    }
+
+    fn usual(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::Anthropic => ANTHROPIC,
+            Self::Openai => OPENAI,
         }
     }
 }
@@ -173,14 +186,12 @@ impl Draft {
                 return Err("has no `kind`: \"anthropic\", or \"openai\" (any OpenAI-compatible server)".into());
             }
         };
-        let usual = match kind {
-            Kind::Anthropic => Some(ANTHROPIC),
-            Kind::Openai => Some(OPENAI).filter(|usual| usual.0 == name),
-        };
-        // The usual key goes to the usual server only.
-        let variable = usual.filter(|_| self.base_url.is_none() || kind == Kind::Anthropic).map(|usual| usual.2);
-        let base_url = self.base_url.or_else(|| usual.map(|usual| usual.1.to_owned()));
+        let (usual_name, usual_url, variable) = kind.usual();
+        let has_default = kind == Kind::Anthropic || usual_name == name;
+        let base_url = self.base_url.or_else(|| has_default.then(|| usual_url.to_owned()));
         let Some(base_url) = base_url else { return Err("has no `base_url`".into()) };
+        // The key of a service is sent to that service only; another server gets a key only if the provider names one.
+        let variable = same_server(&base_url, usual_url).then_some(variable);
         let key = match (self.key, variable) {
             (None, None) => Key::None,
             (None, Some(variable)) => from_env(variable.to_owned(), env),
@@ -209,6 +220,14 @@ pub(super) fn named(value: &Given, good: fn(char) -> bool) -> Result<String, Str
     if fits { Ok(name) } else { Err("must be a name, not the key itself".into()) }
 }
 
+/// Returns true if both URLs have the same scheme, host and port.
+pub(super) fn same_server(one: &str, other: &str) -> bool {
+    match (Url::parse(one), Url::parse(other)) {
+        (Ok(one), Ok(other)) => one.origin() == other.origin(),
+        _ => false,
+    }
+}
+
 /// An address to which paths are added.
 pub(super) fn url(text: &str, schemes: &[&str]) -> Result<String, String> {
     let url = Url::parse(text).map_err(|e| format!("is no URL: {e}"))?;
@@ -234,4 +253,85 @@ pub fn check_name(name: &str) -> Result<(), String> {
         return Ok(());
     }
     Err("is no name for a provider: letters, digits, `-`, `_` and `.`".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The provider `name` with this `kind` and `base_url`, in an environment where every usual key is set.
+    fn provider(name: &str, kind: Option<Kind>, base_url: Option<&str>) -> Provider {
+        let env = |variable: &str| Some(OsString::from(format!("value of {variable}")));
+        let base_url = base_url.map(|text| url(text, &["http", "https"]).unwrap());
+        Draft { kind, base_url, ..Draft::default() }.finish(name, Path::new("/etc/chorus"), &env).unwrap()
+    }
+
+    fn variable(provider: &Provider) -> Option<&str> {
+        match &provider.key {
+            Key::Env { variable, .. } => Some(variable),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_usual_key_is_sent_to_its_own_server_only() {
+        let anthropic = Some(Kind::Anthropic);
+        for own in [
+            None,
+            Some("https://api.anthropic.com"),
+            Some("https://api.anthropic.com/"),
+            Some("https://API.Anthropic.com:443"),
+            Some("https://api.anthropic.com/beta"),
+        ] {
+            for name in ["anthropic", "work"] {
+                assert_eq!(variable(&provider(name, anthropic, own)), Some("ANTHROPIC_API_KEY"), "{name} {own:?}");
+            }
+        }
+        for other in [
+            "http://api.anthropic.com",
+            "https://api.anthropic.com:8443",
+            "https://api.anthropic.com.",
+            "https://api.anthropic.com.example.org",
+            "https://example.org/api.anthropic.com",
+            "https://example.org/https://api.anthropic.com",
+            "https://anthropic.com",
+            "https://api-anthropic.com",
+            "https://api.\u{430}nthropic.com",
+            "https://api.openai.com/v1",
+            "http://127.0.0.1:8080",
+            "http://localhost:4000/anthropic",
+        ] {
+            for name in ["anthropic", "gateway"] {
+                assert_eq!(provider(name, anthropic, Some(other)).key, Key::None, "{name} {other}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_rule_is_the_same_for_openai() {
+        let openai = Some(Kind::Openai);
+        for (name, base_url) in [
+            ("openai", None),
+            ("openai", Some("https://api.openai.com/v1")),
+            ("work", Some("https://api.openai.com/v1")),
+        ] {
+            assert_eq!(variable(&provider(name, openai, base_url)), Some("OPENAI_API_KEY"), "{name} {base_url:?}");
+        }
+        for base_url in ["http://api.openai.com/v1", "https://openrouter.ai/api/v1", "https://api.anthropic.com/v1"] {
+            assert_eq!(provider("openai", openai, Some(base_url)).key, Key::None, "{base_url}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_named_is_sent_wherever_the_provider_is() {
+        let env = |variable: &str| (variable == "ANTHROPIC_API_KEY").then(|| "sk-test".into());
+        let draft = Draft {
+            kind: Some(Kind::Anthropic),
+            base_url: Some("https://gateway.example.org".into()),
+            key: Some(DraftKey::Env("ANTHROPIC_API_KEY".into())),
+            ..Draft::default()
+        };
+        let key = draft.finish("gateway", Path::new(""), &env).unwrap().key;
+        assert!(matches!(key, Key::Env { value: Some(value), .. } if value.expose() == "sk-test"));
+    }
 }

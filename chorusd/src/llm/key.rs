@@ -12,20 +12,27 @@ const LONGEST: u64 = 16 << 10;
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeyFound {
     pub provider: String,
-    /// Where it comes from, in words.
+    /// Where it comes from and where it is sent, in words.
     pub place: String,
     pub found: Result<(), CallError>,
+}
+
+/// Names the place of the key of `provider`; `None`: it has none.
+#[must_use]
+pub fn source(provider: &Provider) -> Option<String> {
+    match &provider.key {
+        Key::None => None,
+        Key::Env { variable, .. } => Some(variable.clone()),
+        Key::File(path) => Some(path.display().to_string()),
+        Key::Credential { name, .. } => Some(format!("the credential {name}")),
+    }
 }
 
 /// Looks for the key of `provider`. Reads a file: blocks.
 #[must_use]
 pub fn look(provider: &Provider) -> KeyFound {
-    let place = match &provider.key {
-        Key::None => "no key".to_owned(),
-        Key::Env { variable, .. } => format!("key in {variable}"),
-        Key::File(path) => format!("key in {}", path.display()),
-        Key::Credential { name, .. } => format!("key in the credential {name}"),
-    };
+    let key = source(provider).map_or_else(|| "no key".to_owned(), |source| format!("key in {source}"));
+    let place = format!("{key} sent to {}", provider.base_url);
     KeyFound { provider: provider.name.clone(), place, found: read(provider).map(|_| ()) }
 }
 

@@ -298,6 +298,12 @@ impl Models {
         self.configured.values().map(key::look).collect()
     }
 
+    /// Where the key comes from that is sent to a provider, in words; `None`: it is sent none.
+    #[must_use]
+    pub fn key_from(&self, provider: &str) -> Option<String> {
+        self.configured.get(provider).and_then(key::source)
+    }
+
     /// Asks every provider which models it has, and looks for local servers where that is configured; no paid call. What
     /// was found is kept in the home.
     pub async fn discover(&self) -> Available {

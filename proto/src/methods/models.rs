@@ -39,6 +39,9 @@ pub struct ModelProvider {
     /// `anthropic` or `openai`: the protocol it speaks.
     pub kind: String,
     pub base_url: String,
+    /// Where the key comes from that is sent to it: a variable, a file or a credential, never the key itself. Left out: it is sent none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_from: Option<String>,
     /// True where it was found on this machine and is not configured.
     pub local: bool,
     pub found: Discovery,

@@ -27,9 +27,10 @@ fn providers_that_answer_are_fine_and_no_key_is_shown() {
     let (status, found, _daemon) = asked(&home, &server.config_toml());
     let anthropic = of(&found, "provider anthropic");
     assert_eq!((status, anthropic.verdict), (0, Verdict::Ok));
-    let text = format!("key in {}; 2 models, asked just now", server.key_file().display());
+    let text = format!("key in {} sent to {}; 2 models, asked just now", server.key_file().display(), server.url());
     assert_eq!(anthropic.text, text);
-    assert_eq!(of(&found, "provider local").text, "no key; 2 models, asked just now");
+    let text = format!("no key sent to {}/v1; 2 models, asked just now", server.url());
+    assert_eq!(of(&found, "provider local").text, text);
     let default = of(&found, "default model");
     assert_eq!((default.verdict, &*default.text), (Verdict::Ok, "anthropic/claude-test"));
     assert!(!format!("{found:?}").contains(KEY));

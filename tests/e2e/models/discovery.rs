@@ -114,7 +114,7 @@ fn a_key_in_the_environment_is_enough() {
     let mut command = home.command(home.bins.chorusd);
     // A loopback port without a server stands in for the real one.
     command.env("ANTHROPIC_API_KEY", "sk-env\n");
-    home.configure("[providers.anthropic]\nbase_url = \"http://127.0.0.1:1\"\n");
+    home.configure("[providers.anthropic]\nbase_url = \"http://127.0.0.1:1\"\napi_key_env = \"ANTHROPIC_API_KEY\"\n");
     let daemon = Daemon::start_by(&home, command);
     let said = chorusctl(&home, ["models", "validate"]);
     assert!(said.stdout.contains("the key of anthropic has a line break in it"), "{}", said.stdout);

@@ -4,6 +4,7 @@ mod answers;
 mod captures;
 mod discovery;
 mod failures;
+mod keys;
 mod limits;
 mod money;
 mod real;

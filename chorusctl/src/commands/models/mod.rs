@@ -98,7 +98,11 @@ fn line(app: &mut App, provider: &ModelProvider, width: usize) -> Result<(), Fai
         (None, _) => {
             let local = if provider.local { "found on this machine, " } else { "" };
             let models = count(provider.models.len() as u64, "model");
-            format!("{local}{models}, {}", safe::one_line(&provider.base_url))
+            let key = match &provider.key_from {
+                Some(place) => format!("key in {}", safe::one_line(place)),
+                None => "no key".to_owned(),
+            };
+            format!("{local}{models}, {}, {key}", safe::one_line(&provider.base_url))
         }
     };
     let name = format!("{:width$}", safe::one_line(&provider.name));

@@ -34,21 +34,24 @@ pub struct To<'a> {
 pub struct Named {
     pub provider: String,
     model: String,
+    kind: Kind,
     key: Option<Secret>,
 }
 
 impl Named {
     pub fn of(to: &To<'_>) -> Self {
-        Self { provider: to.provider.name.clone(), model: to.model.to_owned(), key: to.key.cloned() }
+        let To { provider, key, model } = to;
+        Self { provider: provider.name.clone(), model: (*model).to_owned(), kind: provider.kind, key: key.cloned() }
     }
 
     /// What went wrong, as a sentence, with what to do about it. A key that the provider says back is not passed on.
     pub fn failure(&self, class: Class, status: Option<u16>, said: Option<&str>) -> CallError {
-        let Self { provider, model, key } = self;
+        let Self { provider, model, kind, key } = self;
         let clean = |said: &str| key.as_ref().map_or_else(|| said.to_owned(), |key| key.scrub(said));
         let said = said.map(|said| format!(": {}", phrases::one_line(&clean(said)))).unwrap_or_default();
         let status = status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
         let what = match class {
+            Class::Auth if key.is_none() => format!("{provider} wants a key, and none is configured for it"),
             Class::Auth => format!("{provider} does not take the key"),
             Class::Denied => format!("{provider} does not permit this"),
             Class::RateLimited => format!("{provider} limits the rate of requests"),
@@ -60,7 +63,11 @@ impl Named {
             _ => format!("{provider} refused the request"),
         };
         let error = CallError::new(class, format!("{what}{status}{said}"));
-        match phrases::hint(class, provider) {
+        let hint = match (class, key) {
+            (Class::Auth | Class::Denied, None) => Some(phrases::name_a_key(provider, kind.usual_variable())),
+            _ => phrases::hint(class, provider),
+        };
+        match hint {
             Some(hint) => error.hint(hint),
             None => error,
         }

@@ -24,9 +24,14 @@ pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
         Key::File(path) => format!("token in {}", path.display()),
         Key::Credential { name, .. } => format!("token in the credential {name}"),
     };
+    let own = config.is_discord();
     let found = blocking(move || Ok(config.read_token())).await?;
     if matches!(found, Ok(None)) {
-        let hint = "make an application in Discord's developer portal, set DISCORD_TOKEN where chorusd starts, then restart it";
+        let hint = if own {
+            "make an application in Discord's developer portal, set DISCORD_TOKEN where chorusd starts, then restart it"
+        } else {
+            "DISCORD_TOKEN is sent to Discord only: name the token of this server by `token_env` in [discord]"
+        };
         return Ok(vec![check_with(NAME, Verdict::Info, "off: there is no token", hint)]);
     }
     let mut checks = vec![match ops.discord.state() {

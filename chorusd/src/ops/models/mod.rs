@@ -21,6 +21,7 @@ fn shown(ops: &Ops, available: Available) -> ModelsResult {
 fn provider(models: &Models, of: ProviderModels) -> ModelProvider {
     ModelProvider {
         models: of.models.into_iter().map(|info| model(models, &of.name, info)).collect(),
+        key_from: models.key_from(&of.name),
         name: of.name,
         kind: of.kind,
         base_url: of.base_url,

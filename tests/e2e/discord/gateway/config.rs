@@ -7,6 +7,7 @@ use chorus_proto::methods::send::{Send, SendParams};
 use chorus_proto::methods::settings::{Show, ShowParams};
 use chorus_tests::Daemon;
 use chorus_tests::chat::Chat as _;
+use chorus_tests::ctl::chorusctl;
 use chorus_tests::discord::{Discord, TOKEN};
 use chorus_tests::model_server::ModelServer;
 
@@ -20,7 +21,7 @@ fn the_token_is_found_wherever_it_may_be_and_shown_nowhere() {
     let base = format!("api_base = \"{}\"\n", discord.url());
     let folder = discord.token_file().parent().expect("its folder").to_owned();
     for (keys, variable) in [
-        (String::new(), Some("DISCORD_TOKEN")),
+        ("token_env = \"DISCORD_TOKEN\"\n".to_owned(), Some("DISCORD_TOKEN")),
         ("token_env = \"MY_BOT\"\n".to_owned(), Some("MY_BOT")),
         (format!("token_file = \"{}\"\n", discord.token_file().display()), None),
         ("token_file = \"beside\"\n".to_owned(), None),
@@ -49,6 +50,21 @@ fn the_token_is_found_wherever_it_may_be_and_shown_nowhere() {
         assert!(!daemon.log().contains(TOKEN), "{}", daemon.log());
         daemon.terminate();
     }
+}
+
+#[test]
+fn the_usual_token_is_not_sent_to_another_server() {
+    let discord = Discord::start();
+    discord.guild("home");
+    let home = home();
+    home.configure(&format!("[discord]\napi_base = \"{}\"\n", discord.url()));
+    let mut command = home.command(home.bins.chorusd);
+    command.env("DISCORD_TOKEN", TOKEN);
+    let daemon = Daemon::start_by(&home, command);
+    becomes(&daemon, DiscordState::Off);
+    let said = chorusctl(&home, ["doctor"]).stdout;
+    assert!(said.contains("off: there is no token") && said.contains("token_env"), "{said}");
+    assert_eq!(discord.identifies(), 0);
 }
 
 #[test]
