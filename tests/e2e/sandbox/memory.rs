@@ -4,11 +4,11 @@ use chorus_tests::chat::Chat as _;
 use chorus_tests::{DEADLINE, wait_until};
 use serde_json::json;
 
-use super::{Rig, WAYS, gone, mark};
+use super::{Rig, Told, WAYS, gone, mark};
 
 /// What each rig here gives a command, in MiB, and what it is told.
-const MOST: u64 = 256;
-const LIMIT: (&str, &str) = ("CHORUS_SANDBOX_MEMORY", "268435456");
+pub(super) const MOST: u64 = 256;
+pub(super) const LIMIT: (&str, &str) = ("CHORUS_SANDBOX_MEMORY", "268435456");
 
 fn rigs() -> impl Iterator<Item = Rig> {
     WAYS.into_iter().filter_map(|way| Rig::by(way, &[LIMIT]))
@@ -21,7 +21,11 @@ fn python(have: &str, mark: &str) -> String {
 
 /// That a command is ended as a whole, and says why where nobody but us does it.
 fn ends(rig: &Rig, command: &str, mark: &str) {
-    let told = rig.run(command);
+    is_ended(rig, &rig.run(command), command, mark);
+}
+
+/// That a command was ended so: `told` is what it told.
+pub(super) fn is_ended(rig: &Rig, told: &Told, command: &str, mark: &str) {
     assert!(told.is_error && !told.text.contains("timed out"), "{command}: {told:?}");
     if rig.reached().memory == "watch" {
         assert!(told.text.contains("[out of memory: its processes used more than"), "{command}: {told:?}");

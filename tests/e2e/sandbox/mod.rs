@@ -5,6 +5,7 @@ mod at_once;
 mod dropped;
 mod ends;
 mod groups;
+mod kernel_memory;
 mod limits;
 mod memory;
 mod reach;

@@ -63,9 +63,15 @@ const REFUSED_HERE: [c_long; 3] = [libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_k
 #[cfg(not(target_arch = "x86_64"))]
 const REFUSED_HERE: [c_long; 0] = [];
 
-/// Not there (ENOSYS): what programs have another way for. The flags of `clone3` cannot be looked at.
-const ABSENT: [c_long; 4] =
-    [libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+/// Not there (ENOSYS): what programs have another way for. The flags of `clone3` cannot be looked at. With `vmsplice` pipes keep
+/// memory that no process has mapped any more, huge pages as a whole, and nobody can count it.
+const ABSENT: [c_long; 5] = [
+    libc::SYS_clone3,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_vmsplice,
+];
 
 /// The calls of another interface of the same processor, which has its own numbers for some of them.
 #[cfg(target_arch = "x86_64")]

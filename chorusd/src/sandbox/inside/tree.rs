@@ -14,6 +14,7 @@ use rustix::mount::{
 use rustix::process::{chdir, pivot_root};
 
 use super::failed;
+use super::watch::INODE;
 use crate::sandbox::wire::Step;
 
 /// Where the machine's tree is while the other is built, and that.
@@ -103,7 +104,9 @@ fn put(step: &Step, read_only: &mut ReadOnly) -> std::io::Result<()> {
         Step::Private { at, size } => {
             let at = below(NEW, at);
             directory(&at)?;
-            let data = std::ffi::CString::new(format!("mode=0700,size={size}"))?;
+            // What inodes, names and extended attributes take is not part of the size.
+            let inodes = (size / INODE).max(1024);
+            let data = std::ffi::CString::new(format!("mode=0700,size={size},nr_inodes={inodes}"))?;
             mount("tmpfs", &at, "tmpfs", plain(), Some(data.as_c_str()))?;
             read_only.note(&at, false);
         }
