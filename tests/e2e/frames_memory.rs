@@ -1,6 +1,10 @@
-//! P10: frames that are only announced cost no memory.
+//! P10: frames that are only announced cost no memory, and those that do not end cost a bounded amount.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use chorus_tests::Daemon;
+use chorus_tests::chat::Chat as _;
+use chorus_tests::process::peak_rss;
 
 use crate::home;
 
@@ -26,5 +30,45 @@ fn two_hundred_announced_frames_cost_little_memory() {
     let growth = growth.max().expect("a measurement");
     assert!(growth < ALLOWED_GROWTH, "{growth} bytes for {CONNECTIONS} announced frames");
     drop(held);
+    daemon.assert_alive();
+}
+
+/// 128 MiB of frames longer than 64 KiB, and 64 KiB and what was read ahead of those that wait.
+const ALLOWED_FOR_UNFINISHED: u64 = 192 * 1024 * 1024;
+
+#[test]
+fn two_hundred_frames_that_do_not_end_cost_a_bounded_amount_of_memory() {
+    let home = home();
+    let mut daemon = Daemon::start_with(&home, "frame_timeout = \"2s\"\n");
+    let mut client = daemon.client();
+    client.init("a");
+    let before = daemon.rss();
+    let (part, ended) = (vec![b' '; 15 * 1024 * 1024], AtomicUsize::new(0));
+    let mut appended = 0;
+    std::thread::scope(|scope| {
+        for _ in 0..CONNECTIONS {
+            scope.spawn(|| {
+                let mut raw = daemon.raw();
+                raw.bytes(&(16 * 1024 * 1024_u32).to_be_bytes());
+                // Until the daemon has it all, or closes.
+                raw.bytes(&part);
+                assert!(raw.is_closed());
+                ended.fetch_add(1, Ordering::Relaxed);
+            });
+        }
+        // Meanwhile everybody else is served.
+        while ended.load(Ordering::Relaxed) < CONNECTIONS {
+            client.append("a", "Hello.");
+            daemon.raw().hello();
+            appended += 1;
+        }
+    });
+    let growth = peak_rss(daemon.pid).saturating_sub(before);
+    assert!(growth < ALLOWED_FOR_UNFINISHED, "{growth} bytes for {CONNECTIONS} unfinished frames");
+    assert!(growth > 16 * 1024 * 1024, "{growth} bytes: nothing was received");
+    assert_eq!(client.texts("a").len(), appended);
+    // Room that was held is there again.
+    let text = "x".repeat(8 * 1024 * 1024);
+    client.append("a", &text);
     daemon.assert_alive();
 }

@@ -39,6 +39,26 @@ impl Raw {
         }
     }
 
+    /// Sends `piece` up to `times` times, one every so often, until the daemon closes; returns how many it took.
+    ///
+    /// # Panics
+    /// On any other failure, and on an answer.
+    pub fn drip(&mut self, piece: &[u8], every: Duration, times: usize) -> usize {
+        self.stream.set_read_timeout(Some(every)).expect("a time-out");
+        let taken = (0..times).find(|_| {
+            self.bytes(piece);
+            match self.stream.read(&mut [0]) {
+                Ok(0) => true,
+                Ok(_) => panic!("an answer in the middle of a frame"),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => false,
+                Err(e) if e.kind() == ErrorKind::ConnectionReset => true,
+                Err(e) => panic!("read: {e}"),
+            }
+        });
+        self.stream.set_read_timeout(Some(DEADLINE)).expect("a time-out");
+        taken.unwrap_or(times)
+    }
+
     /// Sends `body` as one frame.
     pub fn frame(&mut self, body: impl AsRef<[u8]>) {
         let body = body.as_ref();

@@ -17,13 +17,14 @@ use rustix::io::Errno;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::codec::Decoder as _;
 use tokio_util::sync::CancellationToken;
 
 use super::dispatch::{Caller, dispatch};
 use super::line::{Line, watch};
 use super::reply::{self, Frame};
+use super::unfinished::{Given, Room, Unfinished};
 use crate::ops::Ops;
 use crate::ops::events::subscribe::{Heard, Subscription};
 
@@ -33,8 +34,8 @@ const MAX_RUNNING: usize = 64;
 /// The most that is read at once.
 const READ: usize = 64 << 10;
 
-/// Serves one client until it closes, breaks the framing, or `stop` is set.
-pub async fn serve(stream: Stream, ops: Arc<Ops>, connection: u64, stop: CancellationToken) {
+/// Serves one client until it closes, breaks the framing, or `stop` is set. `room`: what all connections share.
+pub async fn serve(stream: Stream, ops: Arc<Ops>, connection: u64, room: Room, stop: CancellationToken) {
     let socket = match socket(stream) {
         Ok(socket) => socket,
         Err(e) => return tracing::warn!(connection, "a connection cannot be served: {e}"),
@@ -45,7 +46,7 @@ pub async fn serve(stream: Stream, ops: Arc<Ops>, connection: u64, stop: Cancell
     let caller = Caller { connection, line: line.clone(), notify, subscribe };
     let mut connection = Connection {
         codec: FrameCodec::new(ops.config.max_frame),
-        frame_timeout: ops.config.frame_timeout,
+        unfinished: Unfinished::new(room, ops.config.frame_timeout),
         incoming: BytesMut::new(),
         running: FuturesUnordered::new(),
         notifications,
@@ -62,7 +63,7 @@ pub async fn serve(stream: Stream, ops: Arc<Ops>, connection: u64, stop: Cancell
 
 struct Connection {
     codec: FrameCodec,
-    frame_timeout: Duration,
+    unfinished: Unfinished,
     incoming: BytesMut,
     running: FuturesUnordered<BoxFuture<'static, Option<Frame>>>,
     notifications: mpsc::Receiver<Frame>,
@@ -71,6 +72,18 @@ struct Connection {
     line: Arc<Line>,
     ops: Arc<Ops>,
     caller: Caller,
+}
+
+/// What a connection waited for.
+enum Next {
+    Answer(Option<Frame>),
+    Stuck,
+    Notify(Frame),
+    Subscribe(Subscription),
+    Heard(Option<Heard>),
+    Room(Given),
+    Read(io::Result<usize>),
+    Stop,
 }
 
 /// Also where a handler panics: the client hears the end.
@@ -90,6 +103,7 @@ impl Connection {
             while open && self.running.len() < MAX_RUNNING {
                 match self.codec.decode(&mut self.incoming) {
                     Ok(Some(body)) => {
+                        self.unfinished.end();
                         let mut request = dispatch(self.ops.clone(), self.caller.clone(), body).boxed();
                         // What is answered at once is written at once.
                         match request.as_mut().now_or_never() {
@@ -101,8 +115,8 @@ impl Connection {
                     Ok(None) => break,
                     Err(e) => {
                         self.line.write(reply::error(None, &too_long(&e))).await?;
-                        // The bytes after it are no frames. What runs is answered, then the connection ends.
-                        open = false;
+                        // The bytes after it are no frames.
+                        open = self.stop_reading();
                     }
                 }
             }
@@ -110,31 +124,58 @@ impl Connection {
                 return Ok(());
             }
             let partial = !self.incoming.is_empty();
-            let may_read = open && self.running.len() < MAX_RUNNING;
-            tokio::select! {
+            // One that cannot be read yet must not hold room meanwhile.
+            if open && self.running.len() < MAX_RUNNING {
+                self.unfinished.announced(&self.incoming, self.ops.config.max_frame);
+            }
+            let waits = self.unfinished.waits();
+            let may_read = open && !waits && self.running.len() < MAX_RUNNING;
+            let limit = partial.then_some(self.unfinished.left());
+            let began = Instant::now();
+            let next = tokio::select! {
                 biased;
-                Some(answer) = self.running.next() => {
-                    if let Some(frame) = answer {
-                        self.line.write(frame).await?;
+                Some(answer) = self.running.next() => Next::Answer(answer),
+                () = self.line.stuck() => Next::Stuck,
+                Some(frame) = self.notifications.recv() => Next::Notify(frame),
+                Some(subscription) = self.subscriptions.recv() => Next::Subscribe(subscription),
+                heard = hear(&mut self.subscription, &self.ops), if open => Next::Heard(heard),
+                given = self.unfinished.room(), if open && waits => Next::Room(given),
+                read = read(socket, &mut self.incoming, limit), if may_read => Next::Read(read),
+                () = stop.cancelled(), if open => Next::Stop,
+            };
+            // Only the time in which the client could have sent something counts.
+            if partial && may_read {
+                self.unfinished.waited(began.elapsed());
+            }
+            match next {
+                Next::Answer(Some(frame)) | Next::Notify(frame) => self.line.write(frame).await?,
+                Next::Answer(None) => {}
+                Next::Stuck => self.line.flush().await?,
+                Next::Subscribe(subscription) => self.subscription = Some(subscription),
+                Next::Heard(Some(heard)) => self.line.write(heard_frame(&heard)).await?,
+                Next::Heard(None) => self.subscription = None,
+                Next::Room(given) => {
+                    if let Err(busy) = self.unfinished.take(given) {
+                        self.line.write(reply::error(None, &busy)).await?;
+                        open = self.stop_reading();
                     }
                 }
-                () = self.line.stuck() => self.line.flush().await?,
-                Some(frame) = self.notifications.recv() => self.line.write(frame).await?,
-                Some(subscription) = self.subscriptions.recv() => self.subscription = Some(subscription),
-                heard = hear(&mut self.subscription, &self.ops), if open => match heard {
-                    Some(heard) => self.line.write(heard_frame(&heard)).await?,
-                    None => self.subscription = None,
+                Next::Read(read) => match read? {
+                    0 if partial => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    0 => open = self.stop_reading(),
+                    bytes => self.unfinished.came(bytes),
                 },
-                read = read(socket, &mut self.incoming, partial.then_some(self.frame_timeout)), if may_read => {
-                    match read? {
-                        0 if partial => return Err(io::ErrorKind::UnexpectedEof.into()),
-                        0 => open = false,
-                        _ => {}
-                    }
-                }
-                () = stop.cancelled(), if open => open = false,
+                Next::Stop => open = self.stop_reading(),
             }
         }
+    }
+
+    /// Lets go of what was received of the next frame; what runs is answered, then the connection ends. Returns false: the
+    /// connection is not open anymore.
+    fn stop_reading(&mut self) -> bool {
+        self.incoming = BytesMut::new();
+        self.unfinished.end();
+        false
     }
 }
 

@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use super::connection::serve;
 use super::reply;
+use super::unfinished::Room;
 use crate::failure::Failure;
 use crate::ops::Ops;
 
@@ -39,6 +40,7 @@ impl Server {
     /// Accepts until the stop, then returns; [`Server::drain`] waits for the connections.
     pub async fn accept(&self, listener: Listener) {
         let permits = Arc::new(Semaphore::new(self.ops.config.max_connections));
+        let room = Room::new(self.ops.config.max_frame);
         let mut next = 0_u64;
         loop {
             let stream = tokio::select! {
@@ -64,10 +66,10 @@ impl Server {
                 self.connections.spawn(refuse(stream, failure));
                 continue;
             };
-            let (ops, stop) = (self.ops.clone(), self.stop.clone());
+            let (ops, room, stop) = (self.ops.clone(), room.clone(), self.stop.clone());
             self.connections.spawn(async move {
                 ops.connections.fetch_add(1, Ordering::Relaxed);
-                serve(stream, ops.clone(), next, stop).await;
+                serve(stream, ops.clone(), next, room, stop).await;
                 ops.connections.fetch_sub(1, Ordering::Relaxed);
                 drop(permit);
             });

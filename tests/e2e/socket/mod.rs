@@ -8,3 +8,4 @@ mod place;
 mod requests;
 mod stream;
 mod text;
+mod unfinished;
