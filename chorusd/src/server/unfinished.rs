@@ -19,7 +19,7 @@ const SMALL: usize = 64 << 10;
 /// The sum of the lengths of longer frames that may be on their way at once.
 const TOGETHER: usize = 128 << 20;
 /// Bytes a second that a client must send of a frame that it has begun.
-const RATE: f64 = 65_536.0;
+const RATE: u128 = 64 << 10;
 /// Room is counted in units of so many bytes.
 const UNIT: usize = 1 << 10;
 
@@ -65,8 +65,7 @@ impl Unfinished {
     /// No frame has begun. `limit` is `frame_timeout`.
     #[must_use]
     pub fn new(room: Room, limit: Duration) -> Self {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast from a float saturates")]
-        let quota = (limit.as_secs_f64() * RATE) as usize;
+        let quota = usize::try_from(limit.as_millis().saturating_mul(RATE) / 1000).unwrap_or(usize::MAX);
         Self { room, share: Share::None, limit, quota: quota.max(1), left: limit, came: 0 }
     }
 

@@ -47,10 +47,9 @@ fn a_byte_now_and_then_does_not_keep_a_frame_open() {
 #[test]
 fn events_do_not_keep_a_frame_open() {
     let home = home();
-    let daemon = Daemon::start_with(&home, TIMEOUT);
+    let daemon = Daemon::start_with(&home, "frame_timeout = \"1s\"\n");
     let mut raw = daemon.raw();
     assert!(raw.call("events.subscribe", json!({}))["error"].is_null());
-    raw.bytes(&header(100));
     let closed = AtomicBool::new(false);
     let heard = std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -62,11 +61,14 @@ fn events_do_not_keep_a_frame_open() {
                 client.init(&name);
             }
         });
+        // Events come, more often than the time-out.
+        assert!(raw.receive().is_some());
+        raw.bytes(&header(100));
         let heard = iter::from_fn(|| raw.receive()).count();
         closed.store(true, Ordering::Relaxed);
         heard
     });
-    assert!((1..150).contains(&heard), "{heard} events");
+    assert!(heard < 150, "{heard} events");
 }
 
 #[test]
