@@ -18,6 +18,7 @@ const EARLIER: Duration = Duration::from_secs(12);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// What came of a daemon that could not be reached.
+#[derive(Debug)]
 pub enum Unreached {
     /// None holds the lock.
     Nobody,
