@@ -76,6 +76,7 @@ impl Client {
     /// [`io::ErrorKind::NotFound`] or [`io::ErrorKind::ConnectionRefused`] where no daemon listens,
     /// [`crate::server::ForeignServer`] where another user's program does.
     pub fn connect(path: &Path) -> io::Result<Self> {
+        server::check_directory(path)?;
         let stream = Stream::connect(path.to_fs_name::<GenericFilePath>()?)?;
         server::check(&stream, path)?;
         Ok(Self { stream, next_id: 1, deadline: None, body: Vec::new() })

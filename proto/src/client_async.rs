@@ -35,6 +35,7 @@ impl AsyncClient {
     /// # Errors
     /// As [`crate::Client::connect`].
     pub async fn connect(path: &Path) -> io::Result<Self> {
+        server::check_directory(path)?;
         let stream = Stream::connect(path.to_fs_name::<GenericFilePath>()?).await?;
         server::check(&stream, path)?;
         Ok(Self { stream, codec: FrameCodec::default(), incoming: BytesMut::new(), next_id: 1 })

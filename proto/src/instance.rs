@@ -85,11 +85,16 @@ impl Holder {
     }
 }
 
-/// The daemon that holds `home` now; `None` if none does, or only one of a release that knew no lock on the home.
+/// The daemon that holds `home` now, as far as its lock file tells; `None` if none does, or only one of a release that knew no
+/// lock on the home.
 #[must_use]
 pub fn holder(home: &Path) -> Option<Holder> {
-    // A file system that locks no directories does not tell: then the file is all there is.
-    is_held(home).unwrap_or(true).then(|| Holder::read(home).ok()).flatten()
+    match is_held(home) {
+        Ok(false) => None,
+        Ok(true) => Some(Holder::read(home).unwrap_or_default()),
+        // A file system that locks no directories does not tell: the file is all there is.
+        Err(_) => Holder::read(home).ok(),
+    }
 }
 
 /// The socket of the daemon that serves the home of `places` elsewhere than at its socket.
@@ -189,6 +194,8 @@ mod tests {
         let lock = File::open(&home)?;
         lock.lock()?;
         assert_eq!(holder(&home), Some(holder_of(7, &["/run/s"])));
+        fs::remove_file(home.join(LOCK_FILE))?;
+        assert_eq!(holder(&home), Some(Holder::default()));
         drop(lock);
         assert_eq!(holder(&home), None);
         fs::remove_dir_all(&home)

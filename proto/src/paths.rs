@@ -82,11 +82,15 @@ pub fn places(
 #[must_use]
 pub fn is_runtime_dir(dir: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
+    let us = rustix::process::geteuid().as_raw();
     let shared = |mode: u32| mode & 0o1002 == 0o1002;
-    dir.metadata().is_ok_and(|found| {
-        let ours = found.uid() == rustix::process::geteuid().as_raw();
-        found.is_dir() && (ours || (found.uid() == 0 && shared(found.mode())))
-    })
+    let found = match dir.symlink_metadata() {
+        // Whoever owns a link leads it elsewhere.
+        Ok(link) if link.is_symlink() && link.uid() != us && link.uid() != 0 => return false,
+        Ok(link) if link.is_symlink() => dir.metadata(),
+        found => found,
+    };
+    found.is_ok_and(|found| found.is_dir() && (found.uid() == us || (found.uid() == 0 && shared(found.mode()))))
 }
 
 impl Places {

@@ -32,8 +32,19 @@ impl ForeignServer {
     }
 }
 
-/// Refuses a server of another user at the other end of `stream`, and a socket in a directory, or behind a link, that another
-/// user made: who owns that can lead the path elsewhere.
+/// Refuses a socket in a directory, or behind a link, that another user made: who owns that can lead the path elsewhere.
+///
+/// # Errors
+/// [`ForeignServer`], or what the system says.
+#[cfg(unix)]
+pub(crate) fn check_directory(socket: &Path) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let dir = socket.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    refuse_others(dir.symlink_metadata()?.uid(), || dir.display().to_string())
+}
+
+/// Refuses a server of another user at the other end of `stream`.
 ///
 /// # Errors
 /// [`ForeignServer`], or what the system says.
@@ -41,13 +52,6 @@ impl ForeignServer {
 pub(crate) fn check(stream: &impl StreamCommon, path: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt as _;
 
-    let user = rustix::process::geteuid().as_raw();
-    let refuse_others = |what: String, owner: u32| {
-        if owner == user || owner == 0 {
-            return Ok(());
-        }
-        Err(io::Error::new(io::ErrorKind::PermissionDenied, ForeignServer { what, owner, user }))
-    };
     let owner = match stream.peer_creds() {
         Ok(peer) => peer.euid(),
         // Its process is outside this namespace of processes, as that of a machine is for a container.
@@ -58,9 +62,22 @@ pub(crate) fn check(stream: &impl StreamCommon, path: &Path) -> io::Result<()> {
         Some(owner) => owner,
         None => path.symlink_metadata()?.uid(),
     };
-    refuse_others(format!("the program that listens at {}", path.display()), owner)?;
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    refuse_others(dir.display().to_string(), dir.symlink_metadata()?.uid())
+    refuse_others(owner, || format!("the program that listens at {}", path.display()))
+}
+
+#[cfg(unix)]
+fn refuse_others(owner: u32, what: impl FnOnce() -> String) -> io::Result<()> {
+    let user = rustix::process::geteuid().as_raw();
+    if owner == user || owner == 0 {
+        return Ok(());
+    }
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, ForeignServer { what: what(), owner, user }))
+}
+
+#[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "the signature is that of the systems that check")]
+pub(crate) fn check_directory(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// Where the system does not tell the server's user, permissions of its pipes decide.

@@ -29,7 +29,7 @@ fn foreign(path: &Path, clients: usize) -> mpsc::Receiver<Vec<u8>> {
     let path = path.to_owned();
     std::thread::spawn(move || {
         // Of this thread alone.
-        set_thread_res_uid(None, Some(Uid::from_raw(NOBODY)), None).expect("another user");
+        set_thread_res_uid(None::<Uid>, Some(Uid::from_raw(NOBODY)), None::<Uid>).expect("another user");
         let listener = UnixListener::bind(path).expect("a socket");
         listening.send(()).expect("the test");
         for stream in listener.incoming().take(clients) {

@@ -18,6 +18,7 @@ const EARLIER: Duration = Duration::from_secs(12);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// What came of a daemon that could not be reached.
+#[derive(Debug)]
 pub enum Unreached {
     /// None holds the lock.
     Nobody,
@@ -34,31 +35,39 @@ pub enum Unreached {
 /// Why it still runs.
 pub fn stop(app: &App, patience: Duration) -> Result<Unreached, Failure> {
     let places = app.places()?;
-    let Some((holder, is_earlier)) = unreached(&places.home) else { return Ok(Unreached::Nobody) };
-    let stays = || Failure::failed(holder.describe(&places.home)).hint("chorusctl daemon logs");
-    if places.socket_is_named && holder.socket.as_ref().is_some_and(|socket| *socket != places.socket) {
-        // The socket that was named is not this daemon's: its own would have been followed.
-        return Ok(Unreached::Nobody);
-    }
-    let pid = holder.pid.ok_or_else(stays)?;
+    let Some((mut holder, is_earlier)) = unreached(&places.home) else { return Ok(Unreached::Nobody) };
     let begun = Instant::now();
-    let is_lost = is_earlier || holder.socket.is_some();
-    let wait = match is_earlier {
-        true => EARLIER,
-        false if is_lost => LISTENS_AGAIN,
-        false => patience,
-    };
-    while begun.elapsed() < wait.min(patience) {
+    loop {
+        if places.socket_is_named && holder.socket.as_ref().is_some_and(|socket| *socket != places.socket) {
+            // Another one than was named; a daemon that was to listen there would have been followed.
+            return Ok(Unreached::Nobody);
+        }
+        let wait = match (is_earlier, holder.pid, &holder.socket) {
+            (true, ..) => EARLIER,
+            // It starts or stops.
+            (false, Some(_), None) => patience,
+            (false, ..) => LISTENS_AGAIN,
+        };
+        if begun.elapsed() >= wait.min(patience) {
+            break;
+        }
+        std::thread::sleep(LOOK);
         if let Some(client) = connect::reach(places, &app.global)? {
             return Ok(Unreached::Reached(client));
         }
-        match unreached(&places.home) {
-            Some((now, _)) if now.pid == Some(pid) => std::thread::sleep(LOOK),
-            _ => return Ok(Unreached::Ended(pid)),
+        match (unreached(&places.home), holder.pid) {
+            (None, None) => return Ok(Unreached::Nobody),
+            (None, Some(pid)) => return Ok(Unreached::Ended(pid)),
+            (Some((now, _)), Some(pid)) if now.pid.is_some_and(|now| now != pid) => return Ok(Unreached::Ended(pid)),
+            // The lock file is gone for a moment, or being written.
+            (Some((now, _)), _) if now.pid.is_none() => {}
+            (Some((now, _)), _) => holder = now,
         }
     }
-    let ended = is_lost && terminate(pid, &places.home).map_err(|why| stays().and(&why))?;
-    if ended && super::gone::wait(pid, &places.socket, patience) { Ok(Unreached::Ended(pid)) } else { Err(stays()) }
+    let stays = || Failure::failed(holder.describe(&places.home)).hint("chorusctl daemon logs");
+    let pid = holder.pid.filter(|_| is_earlier || holder.socket.is_some()).ok_or_else(stays)?;
+    terminate(pid, &places.home).map_err(|why| stays().and(&why))?;
+    if super::gone::wait(pid, &places.socket, patience) { Ok(Unreached::Ended(pid)) } else { Err(stays()) }
 }
 
 /// The daemon that holds the lock; true: one of an earlier release, which holds the lock file alone.
@@ -87,28 +96,28 @@ fn opened(_: u32, _: &[&Path]) -> bool {
     false
 }
 
-/// Sends SIGTERM to `pid` if that is the process that holds the lock of `home`; true if it was sent or the process has ended.
+/// Sends SIGTERM to `pid` if that is the process that holds the lock of `home`. One that has ended is fine.
 #[cfg(target_os = "linux")]
-fn terminate(pid: u32, home: &Path) -> Result<bool, String> {
+fn terminate(pid: u32, home: &Path) -> Result<(), String> {
     use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
     let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or("its pid is not a number of a process")?;
     // The handle first: what is checked after it is the process that is sent the signal.
     let handle = match pidfd_open(number, PidfdFlags::empty()) {
         Ok(handle) => handle,
-        Err(rustix::io::Errno::SRCH) => return Ok(true),
+        Err(rustix::io::Errno::SRCH) => return Ok(()),
         Err(error) => return Err(format!("process {pid} cannot be opened: {error}")),
     };
     if !opened(pid, &[home, &home.join(instance::LOCK_FILE)]) {
         return Err(format!("process {pid} does not hold the lock as far as can be seen from here"));
     }
     match pidfd_send_signal(&handle, Signal::TERM) {
-        Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(true),
+        Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
         Err(error) => Err(format!("process {pid} cannot be sent a signal: {error}")),
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn terminate(pid: u32, _: &Path) -> Result<bool, String> {
+fn terminate(pid: u32, _: &Path) -> Result<(), String> {
     Err(format!("to stop it: kill {pid}"))
 }
