@@ -10,6 +10,9 @@ const LONGEST_BLOCK: usize = 32 << 10;
 /// Letters of a line in a block, but for the last: at least, and at most.
 const LINE: std::ops::RangeInclusive<usize> = 40..=100;
 
+/// Letters of an unfinished line that may be one of a block.
+const BEGUN: usize = 12;
+
 /// Letters that wait for the end of a block whose beginning nobody saw.
 const LONGEST_BODY: usize = 8 << 10;
 
@@ -118,13 +121,17 @@ pub fn unfinished(text: &Bytes<'_>) -> Option<usize> {
     let last = &text.all[start..end];
     let inside = last.iter().rev().take_while(|byte| base64(**byte)).count();
     let ends = !last.is_empty() && (last.starts_with(b"-----END ") || b"-----END ".starts_with(last));
-    if inside < last.len() && !ends && inside < *LINE.start() || inside > *LINE.end() {
+    if inside < last.len() && !ends && inside < BEGUN || inside > *LINE.end() {
         return None;
     }
     let body = if ends { start } else { end };
     let from = body_before(text, body);
     let lines = start - from.min(start);
-    (lines >= *LINE.start() || inside >= *LINE.start()).then_some(from).filter(|from| end - from < LONGEST_BODY)
+    let begun = &text.all[end - inside..];
+    let random =
+        inside >= BEGUN && begun.iter().any(u8::is_ascii_uppercase) && begun.iter().any(u8::is_ascii_lowercase);
+    let random = random && begun.iter().any(|byte| !byte.is_ascii_alphabetic());
+    (lines >= *LINE.start() || random).then_some(from).filter(|from| end - from < LONGEST_BODY)
 }
 
 /// The lines behind `Private-Lines: ` in a key of PuTTY.

@@ -101,6 +101,17 @@ impl<'a> Bytes<'a> {
         }
     }
 
+    /// Where base64 that begins at `from` ends, with its padding: `=` behind it may be something else.
+    pub fn base64_run(&self, from: usize, least: usize, varies: bool) -> usize {
+        let end = self.run_of(from, |byte| alnum(byte) || matches!(byte, b'+' | b'/'), (least, usize::MAX), varies);
+        let padding = (0..2).take_while(|padding| self.next(end + padding) == Some(b'=')).count();
+        if self.get(end + padding).is_some_and(alnum) && self.gap(end + padding).is_none() {
+            end
+        } else {
+            end + padding
+        }
+    }
+
     /// Whether what stands at `from`, in a new line or another colour, looks like more of a token of which there is enough.
     fn continues(&self, from: usize, of: fn(u8) -> bool) -> bool {
         let behind = self.gaps.partition_point(|gap| gap.at <= from);

@@ -104,11 +104,15 @@ pub fn shared_key(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
 }
 
 fn keyed(text: &Bytes<'_>, from: usize, count: usize, kind: &'static str) -> Look {
-    let end = text.run_of(from, base64, (count, count), false);
+    let mut end = text.run_of(from, base64, (count - 1, count), false);
+    if !text.gap(end).is_some_and(|gap| gap.equals) {
+        end = text.run_of(from, base64, (count, count), false);
+    }
     if text.open(end) && end - from < count {
         return Look::Open(from);
     }
-    if end - from == count && random(&text.all[from..end]) { secret(from..end, kind) } else { Look::No }
+    let padded = end + 1 == from + count && text.gap(end).is_some_and(|gap| gap.equals);
+    if (end - from == count || padded) && random(&text.all[from..end]) { secret(from..end, kind) } else { Look::No }
 }
 
 /// The 40 characters that are assigned to `secret_access_key`.
@@ -132,7 +136,7 @@ fn assigned(text: &Bytes<'_>, at: usize, least: usize, fits: fn(usize) -> bool, 
     if between.len() > 16 || !between.iter().any(|byte| matches!(byte, b'=' | b':')) {
         return Look::No;
     }
-    let end = text.run_of(from, base64, (least, usize::MAX), least > 40);
+    let end = text.base64_run(from, least, least > 40);
     if text.open(end) {
         return Look::Open(from);
     }
@@ -143,7 +147,7 @@ fn assigned(text: &Bytes<'_>, at: usize, least: usize, fits: fn(usize) -> bool, 
 /// What `.npmrc` assigns to `_auth`, `_authToken` and `_password`.
 pub fn npm_auth(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
     // The name stands for itself or behind a registry.
-    if !text.before(at).is_none_or(|byte| matches!(byte, b':' | b' ' | b'\t' | b'"' | b'\'')) {
+    if !text.begins(at) || text.before(at) == Some(b'.') {
         return Look::No;
     }
     let name = text.run_of(at + 1, word, (0, usize::MAX), false);
@@ -165,9 +169,9 @@ pub fn npm_auth(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
         return Look::Open(from);
     }
     let value = &text.all[from..end];
-    let ended = text.next(end).is_none_or(|byte| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'\\'));
+    let called = matches!(text.next(end), Some(b'(' | b'[' | b'{' | b':'));
     let mixed = digits(value) > 0 || value.ends_with(b"=");
-    let fits = value.len() >= 8 && ended && mixed && !stands_for(value);
+    let fits = value.len() >= 8 && !called && mixed && !stands_for(value);
     if fits { secret(from..end, kind) } else { Look::No }
 }
 
@@ -205,8 +209,8 @@ pub fn netrc(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
     if from == name && text.gap(from).is_none() {
         return Look::No;
     }
-    let end = text.run_of(from, |byte| byte.is_ascii_graphic(), (1, usize::MAX), false);
-    if text.undecided(end) {
+    let end = text.run_of(from, |byte| byte.is_ascii_graphic(), (1, usize::MAX), true);
+    if text.open(end) {
         return Look::Open(from);
     }
     let value = &text.all[from..end];
@@ -218,8 +222,13 @@ pub fn netrc(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
 /// `HOST:PORT:DATABASE:USER:PASSWORD`, a line of `.pgpass`.
 pub fn pgpass(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
     let field = |byte: &u8| alnum(*byte) || matches!(byte, b'.' | b'-' | b'_' | b'*' | b'/');
-    let host = text.all[text.line_start(at.saturating_sub(1))..at].iter().rev().take_while(|byte| field(byte)).count();
-    if host == 0 || text.before(at - host).is_some_and(|byte| matches!(byte, b':' | b'@' | b'[' | b']')) {
+    let mut host = at;
+    while text.before(host).is_some_and(|byte| field(&byte)) {
+        host -= 1;
+    }
+    let named = text.all[host..at].contains(&b'.') && text.all[host..at].iter().any(u8::is_ascii_alphabetic);
+    let behind = text.before(host);
+    if host == at || (matches!(behind, Some(b':' | b'@' | b'[' | b']')) && !named) {
         return Look::No;
     }
     let of = |byte: u8| alnum(byte) || matches!(byte, b'.' | b'-' | b'_' | b'*');
@@ -238,9 +247,9 @@ pub fn pgpass(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
         from,
         |byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'`'),
         (1, usize::MAX),
-        false,
+        true,
     );
-    if text.undecided(end) {
+    if text.open(end) {
         return Look::Open(from);
     }
     let value = &text.all[from..end];

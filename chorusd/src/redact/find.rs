@@ -137,7 +137,11 @@ impl Needles {
                             return waits(open);
                         }
                         let seen = Seen { part: part.start.max(done)..part.end, kind, what: *what, key };
-                        return Next::Secret(found_in(view, &text, self.named(&text, seen)));
+                        let from = seen.part.start;
+                        return match self.named(&text, seen) {
+                            Some(seen) => Next::Secret(found_in(view, &text, seen)),
+                            None => waits(from),
+                        };
                     }
                     (Look::Open(from), _) => {
                         open = Some(open.map_or(from, |open| open.min(from)).max(done));
@@ -155,10 +159,10 @@ impl Needles {
         }
     }
 
-    /// What is known of a secret that was found by what stands before it, if its own beginning says more.
-    fn named(&self, text: &Bytes<'_>, seen: Seen) -> Seen {
+    /// A secret that was found by what stands before it as its own beginning tells it, if that does. `None`: more must come.
+    fn named(&self, text: &Bytes<'_>, seen: Seen) -> Option<Seen> {
         if !matches!(seen.what, What::Shape(at) if !SHAPES[at].is_itself()) {
-            return seen;
+            return Some(seen);
         }
         let rest = &text.all[seen.part.start..];
         let own = self.forms.iter().enumerate().filter(|(_, (form, _))| rest.starts_with(form));
@@ -167,14 +171,15 @@ impl Needles {
         let shapes =
             shapes.filter(|(_, shape)| rest.starts_with(shape.start.as_bytes())).map(|(at, _)| What::Shape(at));
         for what in own.chain(shapes) {
-            if let (Look::Secret { part, kind }, key) = self.look(text, seen.part.start, what)
-                && part.start == seen.part.start
-                && part.end >= seen.part.end
-            {
-                return Seen { part, kind, what, key };
+            match self.look(text, seen.part.start, what) {
+                (Look::Secret { part, kind }, key) if part.start == seen.part.start && part.end >= seen.part.end => {
+                    return Some(Seen { part, kind, what, key });
+                }
+                (Look::Open(_), _) => return None,
+                _ => {}
             }
         }
-        seen
+        Some(seen)
     }
 
     fn look(&self, text: &Bytes<'_>, at: usize, what: What) -> (Look, Option<usize>) {

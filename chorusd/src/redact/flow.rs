@@ -24,6 +24,8 @@ pub struct Flow {
     done: usize,
     /// How the line that `text` begins in the middle of begins.
     line: Line,
+    /// What stands before that is gone already: nothing begins in it.
+    sealed: usize,
     /// A secret was too long: what goes on with it is left out.
     swallows: bool,
 }
@@ -31,7 +33,7 @@ pub struct Flow {
 impl Flow {
     pub(super) fn new(redactor: Arc<Redactor>) -> Self {
         let needles = redactor.needles();
-        Self { redactor, needles, text: Vec::new(), done: 0, line: None, swallows: false }
+        Self { redactor, needles, text: Vec::new(), done: 0, line: None, sealed: 0, swallows: false }
     }
 
     /// Takes a piece; gives what can go on.
@@ -80,7 +82,7 @@ impl Flow {
     }
 
     fn next(&self, view: &View<'_>) -> Next {
-        self.needles.next(view, self.done.saturating_sub(BEFORE), self.done)
+        self.needles.next(view, self.done.saturating_sub(BEFORE).max(self.sealed), self.done)
     }
 
     /// Hands out what can go on; at the end of all, secrets that end with it.
@@ -106,6 +108,7 @@ impl Flow {
                     out.extend_from_slice(&text[self.done..found.part.start]);
                     self.redactor.mark(&self.needles, &found, &view, out);
                     self.done = found.part.end;
+                    self.sealed = self.done;
                     self.swallows = forced && !last && self.done == text.len();
                     forced = last;
                 }
@@ -139,6 +142,7 @@ impl Flow {
             };
             self.text.drain(..gone);
             self.done = BEFORE;
+            self.sealed = self.sealed.saturating_sub(gone);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use ::base64::Engine as _;
 use ::base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 
-use super::alphabet::{alnum, base64, bearer};
+use super::alphabet::{alnum, bearer};
 use super::bytes::Bytes;
 use super::look::{Look, digits, random, secret, trimmed};
 
@@ -56,7 +56,7 @@ pub fn basic_auth(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
 
 /// A name and a password in base64 at `from`.
 fn pair(text: &Bytes<'_>, from: usize, kind: &'static str) -> Look {
-    let mut end = text.run_of(from, base64, (0, usize::MAX), true);
+    let mut end = text.base64_run(from, 0, true);
     if text.open(end) {
         return Look::Open(from);
     }
@@ -65,7 +65,7 @@ fn pair(text: &Bytes<'_>, from: usize, kind: &'static str) -> Look {
         && decoded(&text.all[from..end]).is_none_or(|pair| (end - from) % 4 == 0 && pair.last() != Some(&b'='))
     {
         // Broken where nothing says so: what is in the next line belongs to it if both together are a pair.
-        let more = text.run_of(end, base64, (1, usize::MAX), false);
+        let more = text.base64_run(end, 1, false);
         if text.open(more) {
             return Look::Open(from);
         }
@@ -157,6 +157,12 @@ pub fn authorization(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
     }
     let rest = &text.all[credentials..part.end];
     if has_parameters(rest) {
+        let part = part.start..broken(text, part.end);
+        if text.open(part.end) {
+            return Look::Open(credentials);
+        }
+        let all = &text.all[part.clone()];
+        let rest = &text.all[credentials..part.end];
         let end = part.start
             + all.iter().rposition(|byte| !byte.is_ascii_whitespace() && *byte != b'\\').map_or(0, |last| last + 1);
         return if random(rest) && digits(rest) > 3 && rest.len() >= 20 {
@@ -172,6 +178,14 @@ pub fn authorization(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
     let end = credentials + trimmed(&text.all[credentials..end]);
     let value = &text.all[credentials..end];
     if value.len() >= 16 && digits(value) >= 2 && random(value) { secret(credentials..end, kind) } else { Look::No }
+}
+
+/// Where credentials that end with a line at `end` really end, if the line is broken in the middle of them.
+fn broken(text: &Bytes<'_>, end: usize) -> usize {
+    let of = |byte: u8| bearer(byte) || matches!(byte, b',' | b'"');
+    let more = text.run_of(end, of, (1, usize::MAX), false);
+    let rest = text.all.get(end..more).unwrap_or_default();
+    if text.gap(end).is_some_and(|gap| !gap.hard) && rest.len() >= 6 && digits(rest) >= 3 { more } else { end }
 }
 
 /// Whether credentials are `name=value, name="value"`, as those of Digest, OAuth and AWS.

@@ -64,6 +64,19 @@ fn follow(text: &Bytes<'_>, from: usize, parts: &[Part]) -> End {
                 if stop - end < *most && text.open(stop) && (*varies || text.undecided(stop)) {
                     return End::Open;
                 }
+                if let Some(Part::Text(next)) = parts.get(number + 1)
+                    && text.gap(stop).is_some()
+                    && !text.all[stop..].starts_with(next.as_bytes())
+                {
+                    // Broken before what must follow.
+                    let more = text.run_of(end, of.has, (stop - end + 1, *most), false);
+                    if text.open(more) {
+                        return End::Open;
+                    }
+                    if text.all[more..].starts_with(next.as_bytes()) {
+                        stop = more;
+                    }
+                }
                 if last && *most == usize::MAX {
                     stop = end + trimmed(&text.all[end..stop]);
                 }

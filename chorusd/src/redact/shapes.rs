@@ -57,7 +57,10 @@ impl Shape {
     pub fn is_padded(&self) -> bool {
         match self.parts().last() {
             Some(Part::Of { of, .. }) => (of.has)(b'='),
-            _ => matches!(self.kind, "bearer-token" | "basic-auth" | "npm-auth" | "docker-auth" | "authorization"),
+            _ => matches!(
+                self.kind,
+                "azure-key" | "bearer-token" | "basic-auth" | "npm-auth" | "docker-auth" | "authorization"
+            ),
         }
     }
 }

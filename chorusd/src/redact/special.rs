@@ -43,7 +43,14 @@ pub fn jwt(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
     let mut end = at;
     let mut parts = 0;
     loop {
-        let next = text.run_of(end, token, (LEAST[parts], usize::MAX), true);
+        let mut next = text.run_of(end, token, (LEAST[parts], usize::MAX), true);
+        if parts < 2 && text.gap(next).is_some() && text.get(next) != Some(b'.') {
+            // Broken before the part ends.
+            let more = text.run_of(end, token, (next - end + 1, usize::MAX), true);
+            if text.open(more) || text.get(more) == Some(b'.') {
+                next = more;
+            }
+        }
         if text.open(next) {
             return Look::Open(at);
         }
@@ -164,11 +171,13 @@ pub fn terraform(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
 /// A client secret of Microsoft Entra: what follows `8Q~`.
 pub fn azure_client(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
     let from = at + 3;
-    let end = text.run_of(from, |byte| token(byte) || matches!(byte, b'~' | b'.'), (31, 35), false);
-    if text.open(end) && end - from < 35 && (end - from < 31 || text.undecided(end)) {
+    let end = text.run_of(from, |byte| token(byte) || matches!(byte, b'~' | b'.'), (31, 38), false);
+    if text.open(end) && end - from < 38 && (end - from < 31 || text.undecided(end)) {
         return Look::Open(from);
     }
-    let end = from + trimmed(&text.all[from..end]);
+    let all = &text.all[from..end];
+    let struck = all.iter().rev().take_while(|byte| **byte == b'~').count();
+    let end = from + trimmed(&all[..all.len() - struck]);
     let value = &text.all[from..end];
     if (30..=34).contains(&value.len()) && random(value) && digits(value) > 0 {
         secret(from..end, kind)

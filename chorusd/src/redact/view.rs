@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use super::alphabet::bearer;
+
 /// A place in a view in front of which something was left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
@@ -73,7 +75,9 @@ impl<'a> View<'a> {
     /// Looks at `raw`; `whole`: nothing follows it. `line` says how the line that `raw` begins in the middle of begins.
     pub fn new(raw: &'a [u8], whole: bool, line: Line) -> Self {
         let Some(first) = raw.iter().position(|byte| SPECIAL[usize::from(*byte)]) else {
-            return Self { bytes: Cow::Borrowed(raw), gaps: Vec::new(), parts: Vec::new(), whole, at_line_end: false };
+            let kept = if whole { raw.len() } else { tail(raw).certain() };
+            let bytes = Cow::Borrowed(&raw[..kept]);
+            return Self { bytes, gaps: Vec::new(), parts: Vec::new(), whole, at_line_end: false };
         };
         let mut builder = Builder {
             raw,
@@ -142,7 +146,7 @@ impl Builder<'_> {
                     at += self.raw[at..].iter().take_while(|byte| **byte == b'\\').count().max(1);
                 }
                 Cut::Unknown => {
-                    self.take(at);
+                    self.rest(at);
                     return false;
                 }
                 Cut::Sequence(end) => {
@@ -159,11 +163,17 @@ impl Builder<'_> {
             match self.raw.get(at..).and_then(|rest| rest.iter().position(|byte| SPECIAL[usize::from(*byte)])) {
                 Some(next) => at += next,
                 None => {
-                    self.take(self.raw.len());
+                    self.rest(self.raw.len());
                     return false;
                 }
             }
         }
+    }
+
+    /// Takes what stands before `end`, where more must come, into the view, but for what a line may end with.
+    fn rest(&mut self, end: usize) {
+        let certain = tail(&self.raw[self.start..end]).certain();
+        self.take(if self.whole { end } else { self.start + certain });
     }
 
     /// Takes what stands before `end` into the view.
@@ -200,11 +210,11 @@ impl Builder<'_> {
             kept = without;
         }
         let soft = lead.end == end && self.raw.get(end).is_some_and(|byte| byte.is_ascii_graphic());
-        let equals = soft && tail.equals;
+        let incomplete = !self.whole && (lead.end >= self.raw.len() || lead.incomplete);
+        let equals = (soft || incomplete) && tail.equals;
         self.mark = lead.mark;
-        let incomplete = lead.end >= self.raw.len() || lead.incomplete;
         self.take(self.start + kept - usize::from(equals));
-        if incomplete && !self.whole {
+        if incomplete {
             self.gap(Gap { at: 0, line: true, hard: false, equals: false });
             return None;
         }
@@ -224,6 +234,13 @@ struct Tail {
     equals: bool,
 }
 
+impl Tail {
+    /// Bytes of the line that stay in the view whatever the next begins with.
+    fn certain(&self) -> usize {
+        self.quote.map_or(self.kept - usize::from(self.equals), |(_, without)| without)
+    }
+}
+
 fn tail(line: &[u8]) -> Tail {
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let trim = |end: usize| line[..end].iter().rposition(|byte| !blank(byte)).map_or(0, |last| last + 1);
@@ -240,7 +257,7 @@ fn tail(line: &[u8]) -> Tail {
         }
         _ => None,
     };
-    let equals = kept >= 2 && line[kept - 1] == b'=' && line[kept - 2].is_ascii_alphanumeric();
+    let equals = kept >= 2 && line[kept - 1] == b'=' && bearer(line[kept - 2]) && line[kept - 2] != b'=';
     Tail { kept, quote, equals }
 }
 
@@ -262,7 +279,7 @@ struct Lead {
     /// Where its text begins.
     end: usize,
     mark: Mark,
-    /// More may belong to it.
+    /// It may have a number that goes on.
     incomplete: bool,
 }
 
@@ -277,7 +294,8 @@ fn lead(raw: &[u8], from: usize, before: Mark) -> Lead {
         let end = at + digits;
         let bar = skip(end);
         let behind = match raw.get(bar) {
-            None => return Lead { end: at, mark, incomplete: true },
+            None if before.number.is_some() => return Lead { end: at, mark, incomplete: true },
+            None => None,
             Some(b':' | b'|') => Some(skip(bar + 1)),
             Some(_) if raw[end] == b'\t' => Some(bar),
             Some(_) => None,
@@ -375,11 +393,15 @@ fn sequence(raw: &[u8], from: usize) -> Cut {
             }
         }
         [b']', rest @ ..] => {
-            let number = rest.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b';').count();
-            if number == rest.len() && rest.len() < LONGEST - 1 {
-                return Cut::Unknown;
-            }
-            1 + number
+            let number = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            let behind = rest.get(number + 1..).unwrap_or_default();
+            // A hyperlink has parameters before its address.
+            let parameters = match behind.iter().position(|byte| !byte.is_ascii_graphic() || *byte == b';') {
+                None if behind.len() < LONGEST / 2 => return Cut::Unknown,
+                Some(end) if rest.starts_with(b"8;") && behind[end] == b';' => end + 1,
+                _ => 0,
+            };
+            1 + number + usize::from(rest.get(number) == Some(&b';')) + parameters
         }
         [0x20..=0x2f, rest @ ..] => {
             if rest.is_empty() {

@@ -36,6 +36,11 @@ impl Sample {
         self.before.is_empty() && self.after.is_empty()
     }
 
+    /// Whether it is a private key without its first line.
+    pub fn is_headless(&self) -> bool {
+        self.is_block() && self.before.is_empty() && !self.hidden.starts_with("-----BEGIN")
+    }
+
     /// Whether it has lines of its own.
     pub fn is_block(&self) -> bool {
         self.text().contains('\n')
@@ -283,8 +288,8 @@ fn special() -> Vec<Sample> {
         within("authorization", "AUTHORIZATION: ApiKey ", format!("7{}4", made(ALNUM, 38, 52)), ""),
         within(
             "authorization",
-            "Authorization: Digest ",
-            format!("username=\"me\", nonce=\"{}\", response=\"{}\"", made(HEX, 32, 53), made(HEX, 32, 54)),
+            "Authorization: AWS4-HMAC-SHA256 ",
+            format!("Credential=me/20260101/x,SignedHeaders=host,Signature={}", made(HEX, 64, 53)),
             "",
         ),
         within("npm-auth", "//registry.example.com/:_authToken=", format!("7{}4", made(ALNUM, 34, 55)), ""),
