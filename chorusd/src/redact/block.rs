@@ -99,7 +99,7 @@ pub fn end_of_key(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
 fn body_before(text: &Bytes<'_>, at: usize) -> usize {
     let mut from = at;
     while from > 0 && at - from < LONGEST_BODY {
-        let start = text.line_start(from - 1);
+        let start = text.part_start(from - 1);
         let line = &text.all[start..from];
         let inside = line.iter().rev().take_while(|byte| base64(**byte)).count();
         // Only the last line may be short, and only the first may begin behind something else.
@@ -107,7 +107,7 @@ fn body_before(text: &Bytes<'_>, at: usize) -> usize {
             break;
         }
         from -= inside;
-        if inside < line.len() {
+        if inside < line.len() || text.gap(start).is_none_or(|gap| !gap.line) {
             break;
         }
     }
@@ -117,7 +117,7 @@ fn body_before(text: &Bytes<'_>, at: usize) -> usize {
 /// Where the lines of base64 at the end of `text` begin, which may turn out to be the end of a private key.
 pub fn unfinished(text: &Bytes<'_>) -> Option<usize> {
     let end = text.all.len();
-    let start = text.line_start(end);
+    let start = text.part_start(end);
     let last = &text.all[start..end];
     let inside = last.iter().rev().take_while(|byte| base64(**byte)).count();
     let ends = !last.is_empty() && (last.starts_with(b"-----END ") || b"-----END ".starts_with(last));

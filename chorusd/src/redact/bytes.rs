@@ -47,10 +47,10 @@ impl<'a> Bytes<'a> {
         self.gaps.binary_search_by_key(&at, |gap| gap.at).ok().map(|found| &self.gaps[found])
     }
 
-    /// Where the line that `at` is in begins, and the one before it.
-    pub fn line_start(&self, at: usize) -> usize {
+    /// Where what `at` is in begins, after whatever was left out.
+    pub fn part_start(&self, at: usize) -> usize {
         let before = self.gaps.partition_point(|gap| gap.at <= at);
-        self.gaps[..before].iter().rev().find(|gap| gap.line).map_or(0, |gap| gap.at)
+        before.checked_sub(1).map_or(0, |last| self.gaps[last].at)
     }
 
     /// Where the line that `at` is in ends.

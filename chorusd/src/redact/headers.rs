@@ -185,6 +185,9 @@ fn broken(text: &Bytes<'_>, end: usize) -> usize {
     let of = |byte: u8| bearer(byte) || matches!(byte, b',' | b'"');
     let more = text.run_of(end, of, (1, usize::MAX), false);
     let rest = text.all.get(end..more).unwrap_or_default();
+    if text.open(more) {
+        return more;
+    }
     if text.gap(end).is_some_and(|gap| !gap.hard) && rest.len() >= 6 && digits(rest) >= 3 { more } else { end }
 }
 

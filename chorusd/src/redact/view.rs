@@ -203,11 +203,15 @@ impl Builder<'_> {
         let tail = tail(&self.raw[self.start..at]);
         let mut lead = lead(self.raw, end, self.mark);
         let mut kept = tail.kept;
-        if let Some((quote, without)) = tail.quote
-            && let Some(next) = opening(self.raw, lead.end, quote)
-        {
-            lead.end = next;
-            kept = without;
+        if let Some((quote, without)) = tail.quote {
+            let rest = &self.raw[lead.end..];
+            if let Some(next) = opening(self.raw, lead.end, quote) {
+                lead.end = next;
+                kept = without;
+            } else if !self.whole && rest.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'+' | b'.' | b'&' | b'\\')) {
+                lead.incomplete = true;
+                kept = without;
+            }
         }
         let soft = lead.end == end && self.raw.get(end).is_some_and(|byte| byte.is_ascii_graphic());
         let incomplete = !self.whole && (lead.end >= self.raw.len() || lead.incomplete);
