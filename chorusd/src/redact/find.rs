@@ -4,9 +4,12 @@ use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, Input, MatchKind};
 
+use super::block;
+use super::bytes::Bytes;
 use super::known::forms;
-use super::look::{Bytes, Look, look};
-use super::shapes::{Rule, SHAPES};
+use super::look::{Look, look};
+use super::shapes::SHAPES;
+use super::view::View;
 
 /// The kind of the daemon's own keys.
 const OWN: &str = "chorus-key";
@@ -52,10 +55,22 @@ pub enum Next {
 /// A secret in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
+    /// Where it stands in the text, and in its view.
     pub part: Range<usize>,
+    pub seen: Range<usize>,
     pub kind: &'static str,
     /// The number of the daemon's own key that it is.
     pub key: Option<usize>,
+    /// Its last `=` was taken for a soft line break, and is not in the view.
+    pub padded: bool,
+}
+
+/// What was found in a view.
+struct Seen {
+    part: Range<usize>,
+    kind: &'static str,
+    what: What,
+    key: Option<usize>,
 }
 
 impl Needles {
@@ -69,22 +84,25 @@ impl Needles {
         let shapes = SHAPES.iter().enumerate().map(|(at, shape)| (shape.start.as_bytes().to_vec(), What::Shape(at)));
         let own = forms.iter().enumerate();
         let own = own.map(|(at, (form, _))| (form[..form.len().min(ANCHOR)].to_vec(), What::Form(at)));
-        let all: Vec<(Vec<u8>, What)> = own.chain(shapes).collect();
+        let mut all: Vec<(Vec<u8>, What)> = own.chain(shapes).collect();
+        all.sort_by(|one, other| one.0.cmp(&other.0));
         let mut patterns: Vec<&Vec<u8>> = all.iter().map(|(start, _)| start).collect();
-        patterns.sort_unstable();
         patterns.dedup();
         let begins = patterns
             .iter()
             .map(|pattern| {
-                let mut here: Vec<_> = all.iter().filter(|(start, _)| pattern.starts_with(start)).collect();
-                here.sort_by_key(|(start, _)| std::cmp::Reverse(start.len()));
-                here.into_iter().map(|(_, what)| *what).collect()
+                // Beginnings of the pattern, the longest first.
+                let lengths = (1..=pattern.len()).rev();
+                let here = lengths.flat_map(|length| {
+                    let from = all.partition_point(|(start, _)| start.as_slice() < &pattern[..length]);
+                    all[from..].iter().take_while(move |(start, _)| start.as_slice() == &pattern[..length])
+                });
+                here.map(|(_, what)| *what).collect()
             })
             .collect();
         let search = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&patterns).ok();
-        let itself = |what: &What| !matches!(what, What::Shape(at) if matches!(SHAPES[*at].rule, Rule::After(_)));
+        let itself = |what: &What| !matches!(what, What::Shape(at) if !SHAPES[*at].is_itself());
         let mut sorted: Vec<_> = all.iter().filter(|(_, what)| itself(what)).map(|(start, _)| start.clone()).collect();
-        sorted.sort_unstable();
         sorted.dedup();
         let longest = sorted.iter().map(Vec::len).max().unwrap_or(0);
         let mut first = [false; 256];
@@ -97,9 +115,14 @@ impl Needles {
         &self.keys
     }
 
-    /// The first secret of `text` that ends behind `done`; what stands before that is only looked at for how it goes on.
-    pub fn next(&self, text: &Bytes<'_>, from: usize, done: usize) -> Next {
-        let mut at = from;
+    /// The first secret of the text that `view` shows that ends behind `done`; what stands before that is only looked at for how it
+    /// goes on.
+    pub fn next(&self, view: &View<'_>, from: usize, done: usize) -> Next {
+        let text = Bytes::of(view);
+        let mut at = view.at(from);
+        let told = done;
+        let done = view.at(told);
+        let waits = |from: usize| Next::Open(view.raw(from).max(told));
         let mut open: Option<usize> = None;
         while let Some(found) = self.search.as_ref().and_then(|search| search.find(Input::new(text.all).range(at..))) {
             if open.is_some_and(|open| open <= found.start()) {
@@ -107,13 +130,18 @@ impl Needles {
             }
             at = found.start() + 1;
             for what in &self.begins[found.pattern().as_usize()] {
-                match self.look(text, found.start(), *what) {
+                match self.look(&text, found.start(), *what) {
                     (Look::Secret { part, kind }, key) if part.end > done => {
                         // What may begin before it is waited for first.
                         if let Some(open) = open.filter(|open| *open < part.start) {
-                            return Next::Open(open);
+                            return waits(open);
                         }
-                        return Next::Secret(Found { part: part.start.max(done)..part.end, kind, key });
+                        let seen = Seen { part: part.start.max(done)..part.end, kind, what: *what, key };
+                        let from = seen.part.start;
+                        return match self.named(&text, seen) {
+                            Some(seen) => Next::Secret(found_in(view, &text, seen)),
+                            None => waits(from),
+                        };
                     }
                     (Look::Open(from), _) => {
                         open = Some(open.map_or(from, |open| open.min(from)).max(done));
@@ -123,12 +151,35 @@ impl Needles {
                 }
             }
         }
-        let tail = if text.whole { None } else { self.tail(text, done) };
+        let tail = if text.whole { None } else { self.tail(&text, view.at(from), done) };
         match (open, tail) {
-            (Some(open), Some(tail)) => Next::Open(open.min(tail)),
-            (Some(open), None) | (None, Some(open)) => Next::Open(open),
+            (Some(open), Some(tail)) => waits(open.min(tail)),
+            (Some(open), None) | (None, Some(open)) => waits(open),
             (None, None) => Next::Nothing,
         }
+    }
+
+    /// A secret that was found by what stands before it as its own beginning tells it, if that does. `None`: more must come.
+    fn named(&self, text: &Bytes<'_>, seen: Seen) -> Option<Seen> {
+        if !matches!(seen.what, What::Shape(at) if !SHAPES[at].is_itself()) {
+            return Some(seen);
+        }
+        let rest = &text.all[seen.part.start..];
+        let own = self.forms.iter().enumerate().filter(|(_, (form, _))| rest.starts_with(form));
+        let own = own.map(|(at, _)| What::Form(at));
+        let shapes = SHAPES.iter().enumerate().filter(|(_, shape)| shape.is_itself());
+        let shapes =
+            shapes.filter(|(_, shape)| rest.starts_with(shape.start.as_bytes())).map(|(at, _)| What::Shape(at));
+        for what in own.chain(shapes) {
+            match self.look(text, seen.part.start, what) {
+                (Look::Secret { part, kind }, key) if part.start == seen.part.start && part.end >= seen.part.end => {
+                    return Some(Seen { part, kind, what, key });
+                }
+                (Look::Open(_), _) => return None,
+                _ => {}
+            }
+        }
+        Some(seen)
     }
 
     fn look(&self, text: &Bytes<'_>, at: usize, what: What) -> (Look, Option<usize>) {
@@ -136,23 +187,15 @@ impl Needles {
             What::Shape(shape) => (look(text, at, &SHAPES[shape]), None),
             What::Form(form) => {
                 let (form, key) = &self.forms[form];
-                let rest = &text.all[at..];
-                let look = if rest.starts_with(form) {
-                    Look::Secret { part: at..at + form.len(), kind: OWN }
-                } else if !text.whole && form.starts_with(rest) {
-                    Look::Open(at)
-                } else {
-                    Look::No
-                };
-                (look, Some(*key))
+                (own(text, at, form), Some(*key))
             }
         }
     }
 
-    /// Where the end of `text` may be the beginning of a secret.
-    fn tail(&self, text: &Bytes<'_>, done: usize) -> Option<usize> {
+    /// Where the end of `text` may be the beginning of a secret; it may begin in what has gone on.
+    fn tail(&self, text: &Bytes<'_>, from: usize, done: usize) -> Option<usize> {
         let end = text.all.len();
-        (done.max(end.saturating_sub(self.longest))..end).find(|at| {
+        let begins = (from.max(end.saturating_sub(self.longest))..end).find(|at| {
             let tail = &text.all[*at..];
             if !self.first[usize::from(tail[0])] {
                 return false;
@@ -160,25 +203,49 @@ impl Needles {
             let near = self.sorted.partition_point(|start| start.as_slice() < tail);
             self.sorted.get(near).is_some_and(|start| start.starts_with(tail))
                 && (tail.len() >= LIKELY || text.begins(*at))
-        })
+        });
+        let block = block::unfinished(text);
+        [begins, block].into_iter().flatten().min().map(|from| from.max(done)).filter(|from| *from < end)
     }
 
     /// What of the end of a text that was cut off may be a piece of a secret: the beginning of one of the daemon's own
     /// keys, or a shape that had not ended.
-    pub fn piece(&self, all: &[u8], done: usize) -> Option<Found> {
+    pub fn piece(&self, view: &View<'_>, done: usize) -> Option<Found> {
         const LEAST: usize = 8;
-        let text = Bytes { all, whole: false };
-        match self.next(&text, done, done) {
-            Next::Open(from) if all.len() - from >= LEAST => {
-                let known = self.forms.iter().any(|(form, _)| form.starts_with(&all[from..]));
-                let shape = SHAPES.iter().find(|shape| all[from..].starts_with(shape.start.as_bytes()));
-                let long = shape.filter(|shape| all.len() - from >= shape.start.len() + LEAST);
-                // What is whole but for its end was found before this is asked.
-                let kind = if known { Some(OWN) } else { long.map(|shape| shape.kind) };
-                let random = known || all[from..].iter().any(u8::is_ascii_digit);
-                kind.filter(|_| random).map(|kind| Found { part: from..all.len(), kind, key: None })
-            }
-            _ => None,
+        let Next::Open(from) = self.next(view, done, done) else { return None };
+        let (text, from) = (Bytes::of(view), view.at(from));
+        let rest = text.all.get(from..).filter(|rest| rest.len() >= LEAST)?;
+        let known = self.forms.iter().any(|(form, _)| form.starts_with(rest));
+        let shape = SHAPES.iter().filter(|shape| rest.starts_with(shape.start.as_bytes()));
+        let long = shape.filter(|shape| rest.len() >= shape.start.len() + LEAST).max_by_key(|shape| shape.start.len());
+        // What is whole but for its end was found before this is asked.
+        let (kind, what) = if known { (OWN, What::Form(0)) } else { (long?.kind, What::Shape(0)) };
+        let random = known || rest.iter().any(u8::is_ascii_digit);
+        let seen = Seen { part: from..text.all.len(), kind, what, key: None };
+        random.then(|| found_in(view, &text, seen))
+    }
+}
+
+/// Whether `form`, of one of the daemon's own keys, stands at `at`. A blank or a backslash of it may be lost at the end of a line.
+fn own(text: &Bytes<'_>, at: usize, form: &[u8]) -> Look {
+    let mut end = at;
+    for letter in form {
+        match text.get(end) {
+            None if !text.whole => return Look::Open(at),
+            Some(found) if found == *letter => end += 1,
+            _ if matches!(letter, b' ' | b'\\') && text.gap(end).is_some() => {}
+            _ => return Look::No,
         }
     }
+    Look::Secret { part: at..end, kind: OWN }
+}
+
+/// A secret that was seen, in the text itself.
+fn found_in(view: &View<'_>, text: &Bytes<'_>, seen: Seen) -> Found {
+    let Seen { part, kind, what, key } = seen;
+    let padded = text.gap(part.end).is_some_and(|gap| gap.equals)
+        && matches!(what, What::Shape(at) if SHAPES[at].is_padded())
+        && part.end < text.all.len();
+    let end = view.raw_end(part.end) + usize::from(padded);
+    Found { part: view.raw(part.start)..end, seen: part, kind, key, padded }
 }

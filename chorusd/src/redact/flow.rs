@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use super::alphabet::{base64, dotted};
 use super::find::{Needles, Next};
-use super::look::{Bytes, goes_on};
 use super::redactor::{Redactor, into_text};
+use super::view::{Line, View, mark};
 
 /// Bytes that are held back at most. A secret that is longer is taken for one as far as it has come, and what goes on with it
 /// is left out.
@@ -21,6 +22,10 @@ pub struct Flow {
     /// What went on last, and behind `done` what is held back.
     text: Vec<u8>,
     done: usize,
+    /// How the line that `text` begins in the middle of begins.
+    line: Line,
+    /// What stands before that is gone already: nothing begins in it.
+    sealed: usize,
     /// A secret was too long: what goes on with it is left out.
     swallows: bool,
 }
@@ -28,7 +33,7 @@ pub struct Flow {
 impl Flow {
     pub(super) fn new(redactor: Arc<Redactor>) -> Self {
         let needles = redactor.needles();
-        Self { redactor, needles, text: Vec::new(), done: 0, swallows: false }
+        Self { redactor, needles, text: Vec::new(), done: 0, line: None, sealed: 0, swallows: false }
     }
 
     /// Takes a piece; gives what can go on.
@@ -36,7 +41,7 @@ impl Flow {
     pub fn push(&mut self, piece: String) -> String {
         let held = self.text.len() > self.done;
         self.text.extend_from_slice(piece.as_bytes());
-        if !held && !self.swallows && self.next(false) == Next::Nothing {
+        if !held && !self.swallows && self.next(&View::new(&self.text, false, self.line)) == Next::Nothing {
             self.done = self.text.len();
             self.forget();
             return piece;
@@ -63,27 +68,31 @@ impl Flow {
     /// As [`Flow::end`].
     pub fn end_bytes(&mut self, cut: bool, out: &mut Vec<u8>) {
         self.run(true, out);
-        if cut && let Some(found) = self.needles.piece(&self.text, self.done) {
-            out.extend_from_slice(&self.text[self.done..found.part.start]);
-            self.redactor.mark(&self.needles, &found, &self.text[found.part.clone()], out);
-            self.done = found.part.end;
+        if cut {
+            let view = View::new(&self.text, false, self.line);
+            if let Some(found) = self.needles.piece(&view, self.done) {
+                out.extend_from_slice(&self.text[self.done..found.part.start]);
+                self.redactor.mark(&self.needles, &found, &view, out);
+                self.done = found.part.end;
+            }
         }
         out.extend_from_slice(&self.text[self.done..]);
         self.done = self.text.len();
         self.forget();
     }
 
-    fn next(&self, whole: bool) -> Next {
-        let text = Bytes { all: &self.text, whole };
-        self.needles.next(&text, self.done.saturating_sub(BEFORE), self.done)
+    fn next(&self, view: &View<'_>) -> Next {
+        self.needles.next(view, self.done.saturating_sub(BEFORE).max(self.sealed), self.done)
     }
 
     /// Hands out what can go on; at the end of all, secrets that end with it.
     fn run(&mut self, last: bool, out: &mut Vec<u8>) {
+        let text = std::mem::take(&mut self.text);
         let mut forced = last;
+        let mut view = View::new(&text, forced, self.line);
         loop {
             if self.swallows {
-                let rest = &self.text[self.done..];
+                let rest = &text[self.done..];
                 let more = rest.iter().position(|byte| !goes_on(*byte) && !byte.is_ascii_whitespace());
                 self.done += more.unwrap_or(rest.len());
                 if more.is_none() {
@@ -91,37 +100,54 @@ impl Flow {
                 }
                 self.swallows = false;
             }
-            match self.next(forced) {
+            if view.whole != forced {
+                view = View::new(&text, forced, self.line);
+            }
+            match self.next(&view) {
                 Next::Secret(found) => {
-                    out.extend_from_slice(&self.text[self.done..found.part.start]);
-                    self.redactor.mark(&self.needles, &found, &self.text[found.part.clone()], out);
+                    out.extend_from_slice(&text[self.done..found.part.start]);
+                    self.redactor.mark(&self.needles, &found, &view, out);
                     self.done = found.part.end;
-                    self.swallows = forced && !last && self.done == self.text.len();
+                    self.sealed = self.done;
+                    self.swallows = forced && !last && self.done == text.len();
                     forced = last;
                 }
                 Next::Open(from) => {
-                    out.extend_from_slice(&self.text[self.done..from]);
+                    out.extend_from_slice(&text[self.done..from]);
                     self.done = from;
-                    if self.text.len() - from <= HELD {
+                    if text.len() - from <= HELD {
                         break;
                     }
                     forced = true;
                 }
                 Next::Nothing if last => break,
                 Next::Nothing => {
-                    out.extend_from_slice(&self.text[self.done..]);
-                    self.done = self.text.len();
+                    out.extend_from_slice(&text[self.done..]);
+                    self.done = text.len();
                     break;
                 }
             }
         }
+        self.text = text;
         self.forget();
     }
 
     fn forget(&mut self) {
         if self.done > 4 * BEFORE {
-            self.text.drain(..self.done - BEFORE);
+            let gone = self.done - BEFORE;
+            self.line = match memchr::memrchr(b'\n', &self.text[..gone]) {
+                Some(end) if end + 1 == gone => None,
+                Some(end) => Some(mark(&self.text, end + 1)),
+                None => Some(self.line.unwrap_or_else(|| mark(&self.text, 0))),
+            };
+            self.text.drain(..gone);
             self.done = BEFORE;
+            self.sealed = self.sealed.saturating_sub(gone);
         }
     }
+}
+
+/// Whether more of a secret may follow what ended: for what was cut off.
+fn goes_on(byte: u8) -> bool {
+    dotted(byte) || base64(byte)
 }

@@ -1,48 +1,107 @@
 //! The daemon's own keys, in the forms in which they come back.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use super::view::{Mark, View};
 
 /// Shorter ones are words that texts have for other reasons: a local server takes any key.
 pub const SHORTEST: usize = 8;
 
-/// The forms of `key`: as it is, in JSON, in a URL, in hexadecimal, and in base64 wherever in it the key stands. No form
-/// comes twice.
+/// Bytes of a key without its beginning that are looked for in pairs of digits: a line may end in the part that is searched for.
+const WITHOUT: usize = 4;
+
+const STANDARD: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const URLS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+const BASE32: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+const BASE32_LOWER: &[u8] = b"abcdefghijklmnopqrstuvwxyz234567";
+
+/// The forms of `key`: as it is, and in JSON, URLs, hexadecimal, base64 and base32, wherever in a longer text that was encoded it
+/// stands; some of them in each other. As a view shows them. No form comes twice.
 #[must_use]
 pub fn forms(key: &str) -> Vec<Vec<u8>> {
-    let mut forms = vec![key.as_bytes().to_vec()];
-    let mut add = |form: Vec<u8>| {
+    let mut forms: Vec<Vec<u8>> = Vec::new();
+    let mut add = |form: &[u8]| {
+        let form = View::new(form, true, Some(Mark::default())).bytes.into_owned();
         if form.len() >= SHORTEST && !forms.contains(&form) {
             forms.push(form);
         }
     };
-    let json = serde_json::to_string(key).unwrap_or_default();
-    add(json.trim_matches('"').as_bytes().to_vec());
-    add(json.trim_matches('"').replace('/', "\\/").into_bytes());
-    for upper in [true, false] {
-        add(percent(key, upper));
-        add(key.bytes().flat_map(|byte| hex(byte, upper)).collect());
+    let bytes = key.as_bytes();
+    add(bytes);
+    let once = json(key);
+    for text in [once.clone(), json(&once)] {
+        add(text.as_bytes());
+        add(text.replace('/', "\\/").as_bytes());
     }
-    for before in 0..3_usize {
-        let mut bytes = vec![0; before];
-        bytes.extend_from_slice(key.as_bytes());
-        // Of the first and the last letters some bits are of what stands beside the key.
-        let (first, last) = ([0, 2, 3][before], usize::from(bytes.len() % 3 != 0));
-        for engine in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
-            let text = engine.encode(&bytes);
-            add(text.as_bytes().get(first..text.len() - last).unwrap_or_default().to_vec());
+    add(once.replace('/', "\\/").replace('\\', "\\\\").as_bytes());
+    for upper in [true, false] {
+        let url = percent(bytes, upper);
+        add(&percent(&url, upper));
+        add(&url);
+        for between in ["", " ", ":", "-", ", ", ",", "\\x", ", 0x", ",0x", "%"] {
+            add(&separated(bytes, upper, between));
+        }
+        add(&separated(&bytes[WITHOUT..], upper, " "));
+        for from in 0..2 {
+            add(&words(&bytes[from..], upper));
+        }
+    }
+    let hex = separated(bytes, false, "");
+    for outer in [STANDARD, URLS] {
+        (0..3).for_each(|before| add(&digits(&hex, before, 6, outer)));
+    }
+    for alphabet in [BASE32, BASE32_LOWER] {
+        (0..5).for_each(|before| add(&digits(bytes, before, 5, alphabet)));
+    }
+    for alphabet in [STANDARD, URLS] {
+        for before in 0..3 {
+            let inner = digits(bytes, before, 6, alphabet);
+            add(&inner);
+            add(&percent(&inner, true));
+            add(&percent(&inner, false));
+            add(String::from_utf8_lossy(&inner).replace('/', "\\/").as_bytes());
+            add(&separated(&inner, false, ""));
+            for outer in [STANDARD, URLS] {
+                (0..3).for_each(|before| add(&digits(&inner, before, 6, outer)));
+            }
         }
     }
     forms
 }
 
-fn percent(key: &str, upper: bool) -> Vec<u8> {
+fn json(text: &str) -> String {
+    let json = serde_json::to_string(text).unwrap_or_default();
+    json.get(1..json.len().saturating_sub(1)).unwrap_or_default().to_owned()
+}
+
+fn percent(bytes: &[u8], upper: bool) -> Vec<u8> {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(byte);
-    let one = |byte: u8| if plain(&byte) { vec![byte] } else { [vec![b'%'], hex(byte, upper).to_vec()].concat() };
-    key.bytes().flat_map(one).collect()
+    let one = |byte: &u8| if plain(byte) { vec![*byte] } else { [vec![b'%'], hex(*byte, upper).to_vec()].concat() };
+    bytes.iter().flat_map(one).collect()
+}
+
+fn separated(bytes: &[u8], upper: bool, between: &str) -> Vec<u8> {
+    let pairs: Vec<[u8; 2]> = bytes.iter().map(|byte| hex(*byte, upper)).collect();
+    pairs.join(between.as_bytes())
+}
+
+/// Two bytes together, as `xxd` shows them.
+fn words(bytes: &[u8], upper: bool) -> Vec<u8> {
+    bytes.chunks_exact(2).map(|pair| separated(pair, upper, "")).collect::<Vec<_>>().join(&b' ')
 }
 
 fn hex(byte: u8, upper: bool) -> [u8; 2] {
     let digits = if upper { b"0123456789ABCDEF" } else { b"0123456789abcdef" };
     [digits[usize::from(byte >> 4)], digits[usize::from(byte & 15)]]
+}
+
+/// `bytes` in digits of `width` bits, `before` bytes behind the beginning of a group. Digits that have bits of what stands beside
+/// are left out.
+fn digits(bytes: &[u8], before: usize, width: usize, alphabet: &[u8]) -> Vec<u8> {
+    let first = (8 * before).div_ceil(width);
+    let bit = |at: usize| {
+        let at = at - 8 * before;
+        usize::from(bytes[at / 8] >> (7 - at % 8) & 1)
+    };
+    (first..8 * (before + bytes.len()) / width)
+        .map(|digit| alphabet[(digit * width..(digit + 1) * width).fold(0, |value, at| value << 1 | bit(at))])
+        .collect()
 }

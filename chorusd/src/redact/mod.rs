@@ -4,17 +4,27 @@
 //! A secret becomes `[redacted:<kind>:<fingerprint>]`. The fingerprint tells two secrets apart and finds the same one again; it
 //! is made with a key of the home's own, so that nobody who reads it can try guesses.
 
+mod alphabet;
+mod block;
+mod bytes;
+mod credentials;
 mod ends;
 mod find;
 mod flow;
+mod headers;
 mod json;
 mod known;
+mod list;
 mod look;
+#[cfg(test)]
+mod matrix;
 mod redactor;
 mod reply;
 mod shapes;
+mod special;
 #[cfg(test)]
 mod tests;
+mod view;
 
 pub use ends::{Behind, Ends};
 pub use flow::Flow;

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use super::find::{Found, Needles, Next};
 use super::flow::Flow;
 use super::known::SHORTEST;
-use super::look::Bytes;
+use super::view::View;
 use crate::config::Secret;
 
 /// What fingerprints are made with: random, and of one home only.
@@ -102,19 +102,22 @@ impl Redactor {
     /// `all` without secrets, and how many there were. `cut`: its end is missing.
     pub(super) fn bytes<'a>(&self, all: &'a [u8], cut: bool) -> (Cow<'a, [u8]>, u64) {
         let needles = self.needles();
-        let text = Bytes { all, whole: true };
+        let view = View::new(all, true, None);
         let (mut out, mut done, mut count) = (Vec::new(), 0, 0);
-        while let Next::Secret(found) = needles.next(&text, done, done) {
+        while let Next::Secret(found) = needles.next(&view, done, done) {
             out.extend_from_slice(&all[done..found.part.start]);
-            self.mark(&needles, &found, &all[found.part.clone()], &mut out);
+            self.mark(&needles, &found, &view, &mut out);
             done = found.part.end;
             count += 1;
         }
-        if cut && let Some(found) = needles.piece(all, done) {
-            out.extend_from_slice(&all[done..found.part.start]);
-            self.mark(&needles, &found, &all[found.part.clone()], &mut out);
-            done = found.part.end;
-            count += 1;
+        if cut {
+            let view = View::new(all, false, None);
+            if let Some(found) = needles.piece(&view, done) {
+                out.extend_from_slice(&all[done..found.part.start]);
+                self.mark(&needles, &found, &view, &mut out);
+                done = found.part.end;
+                count += 1;
+            }
         }
         if count == 0 {
             return (Cow::Borrowed(all), 0);
@@ -123,12 +126,18 @@ impl Redactor {
         (Cow::Owned(out), count)
     }
 
-    /// Writes what stands for a secret.
-    pub(super) fn mark(&self, needles: &Needles, found: &Found, bytes: &[u8], out: &mut Vec<u8>) {
-        // All forms of one key have one fingerprint.
+    /// Writes what stands for a secret that was found in `view`.
+    pub(super) fn mark(&self, needles: &Needles, found: &Found, view: &View<'_>, out: &mut Vec<u8>) {
+        // All forms of one key have one fingerprint, and a secret has the same however its lines are broken.
         let own = found.key.and_then(|key| needles.keys().get(key));
-        let print =
-            Sha256::new().chain_update(*self.key).chain_update(own.map_or(bytes, |key| key.as_bytes())).finalize();
+        let print = Sha256::new().chain_update(*self.key);
+        let print = match own {
+            Some(key) => print.chain_update(key),
+            None => {
+                print.chain_update(&view.bytes[found.seen.clone()]).chain_update(if found.padded { "=" } else { "" })
+            }
+        };
+        let print = print.finalize();
         let _ = write!(out, "[redacted:{}:", found.kind);
         for byte in &print[..4] {
             let _ = write!(out, "{byte:02x}");

@@ -201,9 +201,10 @@ fn pieces_come_to_the_same_as_the_whole() {
 fn ordinary_text_is_not_held_back() {
     let mut flow = redactor().flow();
     for piece in ["The", " quick", " brown", " fox:", " https", "://", "example.com/", "path", " is", " fine", ".\n"] {
-        let held = matches!(piece, "://" | "example.com/");
+        // Tokens of Airtable begin with `pat`.
+        let held = matches!(piece, "://" | "example.com/" | "path");
         let out = flow.push(piece.into());
-        assert!(out == piece || held, "{piece:?} became {out:?}");
+        assert!(out.ends_with(piece) || held, "{piece:?} became {out:?}");
     }
     assert_eq!(flow.end(false), "");
 }

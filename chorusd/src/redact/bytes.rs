@@ -1,0 +1,159 @@
+//! A view of a text, as the rules ask about it.
+
+use super::alphabet::alnum;
+use super::shapes::SHAPES;
+use super::view::{Gap, View};
+
+/// A text, or what has come of one.
+#[derive(Debug, Clone, Copy)]
+pub struct Bytes<'a> {
+    pub all: &'a [u8],
+    gaps: &'a [Gap],
+    /// Nothing comes after it.
+    pub whole: bool,
+    /// It ends with the end of a line.
+    at_line_end: bool,
+}
+
+/// Bytes of a line at least if a token fills it and goes on in the next two lines.
+const FULL_LINE: usize = 16;
+
+/// Bytes at least that must look random if they are to continue a token that may have ended.
+const CONTINUES: usize = 6;
+
+impl<'a> Bytes<'a> {
+    /// What `view` shows.
+    pub fn of(view: &'a View<'_>) -> Self {
+        Self { all: &view.bytes, gaps: &view.gaps, whole: view.whole, at_line_end: view.at_line_end }
+    }
+
+    /// The byte at `at`.
+    pub fn get(&self, at: usize) -> Option<u8> {
+        self.all.get(at).copied()
+    }
+
+    /// The byte behind what ended at `at`, if nothing was left out between them.
+    pub fn next(&self, at: usize) -> Option<u8> {
+        if self.gap(at).is_some() { None } else { self.get(at) }
+    }
+
+    /// The byte before `at`, if nothing was left out between them.
+    pub fn before(&self, at: usize) -> Option<u8> {
+        if self.gap(at).is_some() { None } else { at.checked_sub(1).and_then(|before| self.get(before)) }
+    }
+
+    /// What was left out before `at`.
+    pub fn gap(&self, at: usize) -> Option<&'a Gap> {
+        self.gaps.binary_search_by_key(&at, |gap| gap.at).ok().map(|found| &self.gaps[found])
+    }
+
+    /// Where what `at` is in begins, after whatever was left out.
+    pub fn part_start(&self, at: usize) -> usize {
+        let before = self.gaps.partition_point(|gap| gap.at <= at);
+        before.checked_sub(1).map_or(0, |last| self.gaps[last].at)
+    }
+
+    /// Where the line that `at` is in ends.
+    pub fn line_end(&self, at: usize) -> usize {
+        let behind = self.gaps.partition_point(|gap| gap.at <= at);
+        self.gaps[behind..].iter().find(|gap| gap.line).map_or(self.all.len(), |gap| gap.at)
+    }
+
+    /// Whether what ends at `end` may go on.
+    pub fn open(&self, end: usize) -> bool {
+        !self.whole && end >= self.all.len()
+    }
+
+    /// Whether what is complete at `end` may turn out to be part of something longer.
+    pub fn undecided(&self, end: usize) -> bool {
+        self.open(end) && !self.at_line_end
+    }
+
+    /// Where the bytes of `of` that begin at `from` end. Beyond something that was left out they go on if they look as if they did.
+    pub fn run(&self, from: usize, of: fn(u8) -> bool) -> usize {
+        self.run_of(from, of, (0, usize::MAX), true)
+    }
+
+    /// Where the bytes of `of` that begin at `from` end: at most `most`. Beyond something that was left out they go on until there
+    /// are `least`, and, if they vary in length, if they look as if they did.
+    pub fn run_of(&self, from: usize, of: fn(u8) -> bool, (least, most): (usize, usize), varies: bool) -> usize {
+        let last = self.all.len().min(from.saturating_add(most));
+        let (mut end, mut line, mut first) = (from.min(self.all.len()), from, true);
+        let mut gaps = &self.gaps[self.gaps.partition_point(|gap| gap.at < from)..];
+        loop {
+            let stop = gaps.first().map_or(last, |gap| gap.at.min(last));
+            let Some(part) = self.all.get(end..stop) else { return end };
+            let Some(count) = part.iter().position(|byte| !of(*byte)) else {
+                end = stop;
+                let Some(gap) = gaps.first().filter(|gap| gap.at == end && end < last) else { return end };
+                let wanted = end - from < least && (!gap.line || first || end - line >= FULL_LINE);
+                let fits = self.get(end).is_some_and(of) && !gap.hard;
+                if !fits || !(wanted || (varies && self.continues(end, of))) {
+                    return end;
+                }
+                if gap.line {
+                    (line, first) = (end, false);
+                }
+                gaps = &gaps[1..];
+                continue;
+            };
+            return end + count;
+        }
+    }
+
+    /// Where base64 that begins at `from` ends, with its padding: `=` behind it may be something else.
+    pub fn base64_run(&self, from: usize, least: usize, varies: bool) -> usize {
+        let end = self.run_of(from, |byte| alnum(byte) || matches!(byte, b'+' | b'/'), (least, usize::MAX), varies);
+        let padding = (0..2).take_while(|padding| self.next(end + padding) == Some(b'=')).count();
+        if self.get(end + padding).is_some_and(alnum) && self.gap(end + padding).is_none() {
+            end
+        } else {
+            end + padding
+        }
+    }
+
+    /// Whether what stands at `from`, in a new line or another colour, looks like more of a token of which there is enough.
+    fn continues(&self, from: usize, of: fn(u8) -> bool) -> bool {
+        let behind = self.gaps.partition_point(|gap| gap.at <= from);
+        let stop = self.gaps.get(behind).map_or(self.all.len(), |gap| gap.at);
+        let part = &self.all[from..stop];
+        let count = part.iter().position(|byte| !of(*byte)).unwrap_or(part.len());
+        if self.open(from + count) {
+            return true;
+        }
+        let next = part.get(count);
+        if count < CONTINUES
+            || next.is_some_and(|next| alnum(*next) || matches!(next, b'=' | b':' | b'(' | b'/' | b'.'))
+        {
+            return false;
+        }
+        let part = &part[..count];
+        if SHAPES.iter().any(|shape| shape.is_itself() && part.starts_with(shape.start.as_bytes())) {
+            return false;
+        }
+        let has = |is: fn(&u8) -> bool| part.iter().any(is);
+        let turns = part.windows(2).filter(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase()).count();
+        (has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)) || turns > 2
+    }
+
+    /// Whether a word may begin at `at`: not in the middle of another, unless that is the end of an escape (`\t`, `%3D`, `=3D`,
+    /// `\u003d`), or the letter of an option (`-p`). An underscore is a boundary: names and italics have it.
+    pub fn begins(&self, at: usize) -> bool {
+        let Some(before) = self.before(at) else { return true };
+        if !alnum(before) {
+            return true;
+        }
+        let back = |count: usize| at.checked_sub(count).and_then(|at| self.get(at));
+        let hex = |count: usize| back(count).is_some_and(|byte| byte.is_ascii_hexdigit());
+        let two = hex(1) && hex(2);
+        let option = before.is_ascii_alphabetic()
+            && back(2) == Some(b'-')
+            && !back(3).is_some_and(|byte| alnum(byte) || matches!(byte, b'-' | b'_'));
+        option
+            || (matches!(before, b't' | b'n' | b'r' | b'b' | b'f') && back(2) == Some(b'\\'))
+            || (two && matches!(back(3), Some(b'%' | b'=')))
+            || (two && back(3) == Some(b'5') && back(4) == Some(b'2') && back(5) == Some(b'%'))
+            || (two && back(3) == Some(b'x') && back(4) == Some(b'\\'))
+            || (two && hex(3) && hex(4) && back(5) == Some(b'u') && back(6) == Some(b'\\'))
+    }
+}

@@ -1,0 +1,43 @@
+//! The table of kinds in SECRETS.md.
+
+use std::fmt::Write as _;
+
+use super::super::shapes::{Part, SHAPES, Shape};
+
+/// What follows the beginning of `shape`, in words.
+fn form(shape: &Shape) -> String {
+    let part = |part: &Part| match part {
+        Part::Text(text) => format!("`{text}`"),
+        Part::Of { of, least, most, .. } if least == most => format!("{least} {}", of.name),
+        Part::Of { of, least, .. } => format!("{least} or more {}", of.name),
+    };
+    let parts: Vec<_> = shape.parts().iter().map(part).collect();
+    if parts.is_empty() { "by a rule of its own".into() } else { parts.join(", ") }
+}
+
+fn table() -> String {
+    let mut rows: Vec<(&str, String, Vec<&str>)> = Vec::new();
+    for shape in SHAPES {
+        let form = form(shape);
+        match rows.iter_mut().find(|(kind, other, _)| *kind == shape.kind && *other == form) {
+            Some((_, _, starts)) => starts.push(shape.start.trim()),
+            None => rows.push((shape.kind, form, vec![shape.start.trim()])),
+        }
+    }
+    rows.sort_by_key(|(kind, ..)| *kind);
+    let mut table = String::from("| kind | begins with | then |\n|---|---|---|\n");
+    for (kind, form, starts) in rows {
+        let starts: Vec<_> = starts.iter().map(|start| format!("`{start}`")).collect();
+        let _ = writeln!(table, "| {kind} | {} | {form} |", starts.join(" "));
+    }
+    table
+}
+
+/// A table that is out of date is told as it should be.
+#[test]
+fn secrets_md_has_every_kind() {
+    let page = include_str!("../../../../docs/SECRETS.md");
+    let written = page.split_once("<!-- kinds -->\n").and_then(|(_, rest)| rest.split_once("<!-- end of kinds -->"));
+    let table = table();
+    assert!(written.is_some_and(|(written, _)| written == table), "the table in SECRETS.md should be:\n{table}");
+}

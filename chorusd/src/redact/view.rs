@@ -1,0 +1,420 @@
+//! A text as a person reads it: without terminal sequences, and with broken lines joined.
+//!
+//! Programs colour parts of a token, terminals wrap it, diffs and quotes put a mark in front of each line. All rules look at this
+//! view, which knows where each of its bytes stands in the original, and where something was left out (a gap).
+
+use std::borrow::Cow;
+
+use super::alphabet::bearer;
+
+/// A place in a view in front of which something was left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    pub at: usize,
+    /// A line ends here; otherwise only a terminal sequence was left out.
+    pub line: bool,
+    /// More than one line ends here, so that nothing continues behind it.
+    pub hard: bool,
+    /// The `=` of a soft line break (quoted-printable) was left out; it may have been padding.
+    pub equals: bool,
+}
+
+/// The view of a text.
+#[derive(Debug)]
+pub struct View<'a> {
+    pub bytes: Cow<'a, [u8]>,
+    pub gaps: Vec<Gap>,
+    /// Where parts of the view begin, in it and in the original.
+    parts: Vec<(usize, usize)>,
+    /// No more text follows.
+    pub whole: bool,
+    /// The view ends with a line break that may still go on.
+    pub at_line_end: bool,
+}
+
+/// How a line begins: its number, and the mark of a diff, a quotation or a comment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Mark {
+    number: Option<u32>,
+    sign: Option<u8>,
+}
+
+/// How the line begins in whose middle a text begins; `None` if the text begins with a line.
+pub type Line = Option<Mark>;
+
+/// Bytes that may begin something to leave out.
+const SPECIAL: [bool; 256] = {
+    let mut special = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        special[byte] = byte != b'\t' as usize;
+        byte += 1;
+    }
+    special[0x7f] = true;
+    special[b'\\' as usize] = true;
+    special[b'^' as usize] = true;
+    special
+};
+
+/// Bytes of a terminal sequence at most.
+const LONGEST: usize = 64;
+
+/// Something to leave out.
+enum Cut {
+    /// A terminal sequence that ends there.
+    Sequence(usize),
+    /// A line break that ends there.
+    Break(usize),
+    /// Nothing special.
+    Plain,
+    /// That cannot be told yet.
+    Unknown,
+}
+
+impl<'a> View<'a> {
+    /// Looks at `raw`; `whole`: nothing follows it. `line` says how the line that `raw` begins in the middle of begins.
+    pub fn new(raw: &'a [u8], whole: bool, line: Line) -> Self {
+        let Some(first) = raw.iter().position(|byte| SPECIAL[usize::from(*byte)]) else {
+            let kept = if whole { raw.len() } else { tail(raw).certain() };
+            let bytes = Cow::Borrowed(&raw[..kept]);
+            return Self { bytes, gaps: Vec::new(), parts: Vec::new(), whole, at_line_end: false };
+        };
+        let mut builder = Builder {
+            raw,
+            whole,
+            start: 0,
+            mark: line.unwrap_or_else(|| mark(raw, 0)),
+            bytes: Vec::with_capacity(raw.len()),
+            gaps: Vec::new(),
+            parts: Vec::new(),
+        };
+        let at_line_end = builder.build(first);
+        let Builder { bytes, gaps, parts, .. } = builder;
+        Self { bytes: Cow::Owned(bytes), gaps, parts, whole, at_line_end }
+    }
+
+    /// Where the byte at `at` stands in the original.
+    pub fn raw(&self, at: usize) -> usize {
+        match self.parts.partition_point(|(view, _)| *view <= at).checked_sub(1).and_then(|part| self.parts.get(part)) {
+            Some((view, raw)) => raw + (at - view),
+            None => at,
+        }
+    }
+
+    /// Where what ends at `end` in the view ends in the original.
+    pub fn raw_end(&self, end: usize) -> usize {
+        end.checked_sub(1).map_or(0, |last| self.raw(last) + 1)
+    }
+
+    /// The first place in the view that stands at `raw` in the original or behind it.
+    pub fn at(&self, raw: usize) -> usize {
+        let Some(part) = self.parts.partition_point(|(_, start)| *start <= raw).checked_sub(1) else {
+            return if self.parts.is_empty() { raw.min(self.bytes.len()) } else { 0 };
+        };
+        let end = self.parts.get(part + 1).map_or(self.bytes.len(), |(view, _)| *view);
+        let (view, start) = self.parts[part];
+        (view + (raw - start)).min(end)
+    }
+}
+
+/// The mark of the line that begins at `from` in `raw`.
+pub fn mark(raw: &[u8], from: usize) -> Mark {
+    lead(raw, from, Mark::default()).mark
+}
+
+struct Builder<'a> {
+    raw: &'a [u8],
+    whole: bool,
+    /// What is not yet in the view begins here.
+    start: usize,
+    /// How the current line begins.
+    mark: Mark,
+    bytes: Vec<u8>,
+    gaps: Vec<Gap>,
+    parts: Vec<(usize, usize)>,
+}
+
+impl Builder<'_> {
+    /// Builds the view; tells whether it ends with a line break.
+    fn build(&mut self, first: usize) -> bool {
+        let mut at = first;
+        loop {
+            match cut(self.raw, at) {
+                // All backslashes at once: each of many would look at all behind it.
+                Cut::Plain => at += self.raw[at..].iter().take_while(|byte| **byte == b'\\').count().max(1),
+                Cut::Unknown if self.whole => {
+                    at += self.raw[at..].iter().take_while(|byte| **byte == b'\\').count().max(1);
+                }
+                Cut::Unknown => {
+                    self.rest(at);
+                    return false;
+                }
+                Cut::Sequence(end) => {
+                    self.take(at);
+                    self.gap(Gap { at: 0, line: false, hard: false, equals: false });
+                    self.start = end;
+                    at = end;
+                }
+                Cut::Break(end) => match self.line_break(at, end) {
+                    Some(next) => at = next,
+                    None => return true,
+                },
+            }
+            match self.raw.get(at..).and_then(|rest| rest.iter().position(|byte| SPECIAL[usize::from(*byte)])) {
+                Some(next) => at += next,
+                None => {
+                    self.rest(self.raw.len());
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// Takes what stands before `end`, where more must come, into the view, but for what a line may end with.
+    fn rest(&mut self, end: usize) {
+        let certain = tail(&self.raw[self.start..end]).certain();
+        self.take(if self.whole { end } else { self.start + certain });
+    }
+
+    /// Takes what stands before `end` into the view.
+    fn take(&mut self, end: usize) {
+        if end > self.start {
+            self.parts.push((self.bytes.len(), self.start));
+            self.bytes.extend_from_slice(&self.raw[self.start..end]);
+        }
+        self.start = end;
+    }
+
+    fn gap(&mut self, gap: Gap) {
+        let at = self.bytes.len();
+        match self.gaps.last_mut() {
+            Some(last) if last.at == at => {
+                last.hard |= last.line && gap.line;
+                last.line |= gap.line;
+                last.equals |= gap.equals;
+            }
+            _ => self.gaps.push(Gap { at, ..gap }),
+        }
+    }
+
+    /// Leaves out the line break from `at` to `end`, with what joins two lines: a backslash, the quotes and the operator between
+    /// two strings, the marks and numbers that lines begin with. `None`: more must come before that can be told.
+    fn line_break(&mut self, at: usize, end: usize) -> Option<usize> {
+        let tail = tail(&self.raw[self.start..at]);
+        let mut lead = lead(self.raw, end, self.mark);
+        let mut kept = tail.kept;
+        if let Some((quote, without)) = tail.quote {
+            let rest = &self.raw[lead.end..];
+            if let Some(next) = opening(self.raw, lead.end, quote) {
+                lead.end = next;
+                kept = without;
+            } else if !self.whole && rest.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'+' | b'.' | b'&' | b'\\')) {
+                lead.incomplete = true;
+                kept = without;
+            }
+        }
+        let soft = lead.end == end && self.raw.get(end).is_some_and(|byte| byte.is_ascii_graphic());
+        let incomplete = !self.whole && (lead.end >= self.raw.len() || lead.incomplete);
+        let equals = (soft || incomplete) && tail.equals;
+        self.mark = lead.mark;
+        self.take(self.start + kept - usize::from(equals));
+        if incomplete {
+            self.gap(Gap { at: 0, line: true, hard: false, equals: false });
+            return None;
+        }
+        self.gap(Gap { at: 0, line: true, hard: false, equals });
+        self.start = lead.end;
+        Some(lead.end)
+    }
+}
+
+/// How a line ends.
+struct Tail {
+    /// Bytes of it without blanks and without a backslash that continues it.
+    kept: usize,
+    /// The quote that closes a string there, and how many bytes stand before it.
+    quote: Option<(u8, usize)>,
+    /// A single `=` ends it.
+    equals: bool,
+}
+
+impl Tail {
+    /// Bytes of the line that stay in the view whatever the next begins with.
+    fn certain(&self) -> usize {
+        self.quote.map_or(self.kept - usize::from(self.equals), |(_, without)| without)
+    }
+}
+
+fn tail(line: &[u8]) -> Tail {
+    let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let trim = |end: usize| line[..end].iter().rposition(|byte| !blank(byte)).map_or(0, |last| last + 1);
+    let mut kept = trim(line.len());
+    if line[..kept].last() == Some(&b'\\') && !line[..kept].ends_with(b"\\\\") {
+        kept = trim(kept - 1);
+    }
+    let operator = matches!(line[..kept].last(), Some(b'+' | b'.' | b'&'));
+    let closing = if operator { trim(kept - 1) } else { kept };
+    let quote = match line[..closing].last() {
+        Some(quote @ (b'"' | b'\'' | b'`')) => {
+            let escaped = closing >= 2 && line[closing - 2] == b'\\';
+            Some((*quote, closing - 1 - usize::from(escaped)))
+        }
+        _ => None,
+    };
+    let equals = kept >= 2 && line[kept - 1] == b'=' && bearer(line[kept - 2]) && line[kept - 2] != b'=';
+    Tail { kept, quote, equals }
+}
+
+/// Where the string that goes on in the next line begins behind its quote.
+fn opening(raw: &[u8], from: usize, quote: u8) -> Option<usize> {
+    let skip = |from: usize| from + raw[from..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let mut at = skip(from.min(raw.len()));
+    if matches!(raw.get(at), Some(b'+' | b'.' | b'&')) {
+        at = skip(at + 1);
+    }
+    if raw.get(at) == Some(&b'\\') {
+        at += 1;
+    }
+    (raw.get(at) == Some(&quote)).then_some(at + 1)
+}
+
+/// What a line begins with.
+struct Lead {
+    /// Where its text begins.
+    end: usize,
+    mark: Mark,
+    /// It may have a number that goes on.
+    incomplete: bool,
+}
+
+/// The blanks that the line at `from` begins with, its number if it follows that of the line before, and its sign if the line before
+/// has the same.
+fn lead(raw: &[u8], from: usize, before: Mark) -> Lead {
+    let skip = |from: usize| from + raw[from..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let mut at = skip(from.min(raw.len()));
+    let mut mark = Mark::default();
+    let digits = raw[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if (1..=6).contains(&digits) {
+        let end = at + digits;
+        let bar = skip(end);
+        let behind = match raw.get(bar) {
+            None if before.number.is_some() => return Lead { end: at, mark, incomplete: true },
+            None => None,
+            Some(b':' | b'|') => Some(skip(bar + 1)),
+            Some(_) if raw[end] == b'\t' => Some(bar),
+            Some(_) => None,
+        };
+        // Pairs of digits with colons are no numbers of lines.
+        let pairs = behind.is_some_and(|behind| digits == 2 && raw.get(behind + 2) == Some(&b':'));
+        if let Some(behind) = behind.filter(|_| !pairs) {
+            mark.number =
+                raw[at..end].iter().try_fold(0_u32, |number, digit| Some(number * 10 + u32::from(digit - b'0')));
+            if before.number.is_some() && before.number < mark.number {
+                at = behind;
+            }
+        }
+    }
+    let sign = raw.get(at).copied().filter(|byte| matches!(byte, b'+' | b'-' | b'>' | b'|' | b'#' | b'*'));
+    mark.sign = sign.or_else(|| raw[at..].starts_with(b"// ").then_some(b'/'));
+    if mark.sign.is_some() && mark.sign == before.sign {
+        at = skip(at + if mark.sign == Some(b'/') { 2 } else { 1 });
+    }
+    Lead { end: at, mark, incomplete: false }
+}
+
+/// What stands at `at`.
+fn cut(raw: &[u8], at: usize) -> Cut {
+    match raw[at] {
+        b'\n' => Cut::Break(at + 1),
+        b'\r' => match raw.get(at + 1) {
+            Some(b'\n') => Cut::Break(at + 2),
+            _ => Cut::Break(at + 1),
+        },
+        0x1b => sequence(raw, at + 1),
+        b'^' if raw.get(at + 1) == Some(&b'[') => written_sequence(raw, at + 2),
+        b'^' if raw.len() == at + 1 => Cut::Unknown,
+        b'^' => Cut::Plain,
+        b'\\' => written(raw, at),
+        _ => Cut::Sequence(at + 1),
+    }
+}
+
+/// What a backslash begins: a line break or a terminal sequence that is written out.
+fn written(raw: &[u8], at: usize) -> Cut {
+    let slashes = raw[at..].iter().take_while(|byte| **byte == b'\\').count();
+    let from = at + slashes;
+    let rest = raw.get(from..).unwrap_or_default();
+    match rest {
+        [] => Cut::Unknown,
+        [b'n', ..] => Cut::Break(from + 1),
+        [b'r', more @ ..] => {
+            let next = more.iter().take_while(|byte| **byte == b'\\').count();
+            match more.get(next) {
+                None => Cut::Unknown,
+                Some(b'n') if next > 0 => Cut::Break(from + 1 + next + 1),
+                Some(_) => Cut::Break(from + 1),
+            }
+        }
+        _ => {
+            const ESCAPES: [&[u8]; 8] = [b"x1b", b"x1B", b"u001b", b"u001B", b"u{1b}", b"033", b"e", b"E"];
+            match ESCAPES.iter().find(|escape| rest.starts_with(escape)) {
+                Some(escape) => written_sequence(raw, from + escape.len()),
+                None if ESCAPES.iter().any(|escape| escape.starts_with(rest)) => Cut::Unknown,
+                None => Cut::Plain,
+            }
+        }
+    }
+}
+
+/// A terminal sequence whose escape character is written out: only one that has a bracket.
+fn written_sequence(raw: &[u8], from: usize) -> Cut {
+    match raw.get(from) {
+        None => Cut::Unknown,
+        Some(b'[' | b']' | b'(' | b')') => sequence(raw, from),
+        Some(b'\\') => match raw.get(from + 1) {
+            None => Cut::Unknown,
+            // The end of a hyperlink: in JSON its backslash is doubled.
+            Some(b'\\') => Cut::Sequence(from + 2),
+            Some(_) => Cut::Sequence(from + 1),
+        },
+        Some(_) => Cut::Plain,
+    }
+}
+
+/// A terminal sequence, from behind its escape character (ECMA-48). Of a hyperlink and a title only the frame is left out: what is
+/// in it may be a secret.
+fn sequence(raw: &[u8], from: usize) -> Cut {
+    let rest = &raw[from.min(raw.len())..];
+    let rest = &rest[..rest.len().min(LONGEST)];
+    let end = match rest {
+        [] => return Cut::Unknown,
+        [b'[', rest @ ..] => {
+            let middle = rest.iter().take_while(|byte| matches!(byte, 0x20..=0x3f)).count();
+            match rest.get(middle) {
+                None if rest.len() < LONGEST - 1 => return Cut::Unknown,
+                Some(0x40..=0x7e) => middle + 2,
+                _ => 1,
+            }
+        }
+        [b']', rest @ ..] => {
+            let number = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            let behind = rest.get(number + 1..).unwrap_or_default();
+            // A hyperlink has parameters before its address.
+            let parameters = match behind.iter().position(|byte| !byte.is_ascii_graphic() || *byte == b';') {
+                None if behind.len() < LONGEST / 2 => return Cut::Unknown,
+                Some(end) if rest.starts_with(b"8;") && behind[end] == b';' => end + 1,
+                _ => 0,
+            };
+            1 + number + usize::from(rest.get(number) == Some(&b';')) + parameters
+        }
+        [0x20..=0x2f, rest @ ..] => {
+            if rest.is_empty() {
+                return Cut::Unknown;
+            }
+            2
+        }
+        [0x30..=0x7e, ..] => 1,
+        _ => 0,
+    };
+    Cut::Sequence(from + end)
+}
