@@ -149,7 +149,8 @@ pub enum Rule {
     },
     /// No pattern matched.
     Default,
-    /// The command cannot be seen through, so that it is asked about though the patterns would allow it.
+    /// The command is asked about though a pattern of `allow` matches it: it cannot be seen through, or no pattern spells out
+    /// its program.
     Shell {
         /// To be read after "it is asked about because".
         reason: String,

@@ -1,9 +1,11 @@
 //! What agents may do: the engine by a corpus and by chance, the verbs through the socket.
 
 mod bash;
+mod canaries;
 mod chance;
 mod corpus;
 mod profiles;
+mod spellings;
 mod verbs;
 
 use std::collections::BTreeMap;

@@ -7,6 +7,7 @@ mod files;
 mod home;
 mod machine;
 mod models;
+mod rules;
 mod sandbox;
 
 use chorus_proto::methods::doctor::{Check, DoctorParams, DoctorResult, Verdict};
@@ -28,6 +29,7 @@ pub async fn doctor(ops: &Ops, params: DoctorParams) -> Result<DoctorResult> {
     if !damaged {
         checks.extend(files::checks(ops).await?);
         checks.extend(audit::checks(ops).await?);
+        checks.push(rules::check_rules(ops).await?);
     }
     let (home, socket) = (ops.home.clone(), ops.socket.clone());
     checks.extend(blocking(move || Ok([home::permissions(&home), home::space(&home), home::socket(&socket)])).await?);
