@@ -176,8 +176,8 @@ impl Profile {
         Part { action: piece.action, decision, rule }
     }
 
-    /// The rule that allows a command, `first` being the first that matches: one that spells out its program and whatever in it hands over, or one that matches
-    /// any program, if the command is known to run nothing else.
+    /// Finds the rule that allows a command, `first` being the first that matches: one that spells out its program and
+    /// whatever in it hands over, or one that matches any program, if the command is known to run nothing else.
     ///
     /// # Errors
     /// Why no rule that matches is enough.
@@ -203,7 +203,7 @@ impl Profile {
         })
     }
 
-    /// The patterns of `allow` that match commands without naming their program, by their places.
+    /// Lists the patterns of `allow` that match commands without naming their program, by their places.
     pub fn nameless(&self) -> impl Iterator<Item = usize> {
         let parsed = self.spec.bash == BashMode::Parsed;
         self.spelled

@@ -149,8 +149,7 @@ pub enum Rule {
     },
     /// No pattern matched.
     Default,
-    /// The command is asked about though a pattern of `allow` matches it: it cannot be seen through, or no pattern spells out
-    /// its program.
+    /// A pattern of `allow` matches, and it is asked about all the same: it cannot be seen through, or the pattern says too little.
     Shell {
         /// To be read after "it is asked about because".
         reason: String,
