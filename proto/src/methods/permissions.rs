@@ -149,7 +149,7 @@ pub enum Rule {
     },
     /// No pattern matched.
     Default,
-    /// A pattern of `allow` matches, and it is asked about all the same: it cannot be seen through, or the pattern says too little.
+    /// A pattern of `allow` matches, but it is asked about: it cannot be seen through, or the pattern says too little.
     Shell {
         /// To be read after "it is asked about because".
         reason: String,
