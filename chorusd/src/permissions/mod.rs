@@ -12,6 +12,7 @@ mod profile;
 mod profiles;
 mod shell;
 mod spec;
+mod spelled;
 
 pub use action::{Action, BASH};
 pub use grants::Grants;

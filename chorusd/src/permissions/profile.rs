@@ -9,13 +9,17 @@ use regex_automata::util::syntax;
 
 use super::action::BASH;
 use super::offers::Offers;
-use super::shell::{self, Piece};
+use super::shell::{self, Call, Piece};
 use super::spec::{Problem, Spec};
+use super::spelled::Spelled;
 
 /// Memory that a pattern may take when compiled, in bytes.
 const PATTERN_SIZE: usize = 1 << 20;
 /// Memory that all of them together may take.
 const SET_SIZE: usize = 16 << 20;
+
+/// What makes a rule allow more, after the reason why it does not.
+const UNNAMED: &str = "name it in a rule to allow it";
 
 /// A profile whose patterns compile and whose examples hold.
 #[derive(Debug, Clone)]
@@ -23,6 +27,8 @@ pub struct Profile {
     spec: Spec,
     /// Deny, then ask, then allow: the first that matches is the strictest.
     rules: RegexSet,
+    /// What each pattern of `allow` spells out.
+    spelled: Arc<[Spelled]>,
     /// Which tools could be allowed or asked about: found out once.
     offers: Arc<OnceLock<Offers>>,
 }
@@ -30,7 +36,7 @@ pub struct Profile {
 impl Default for Profile {
     /// Everything is denied.
     fn default() -> Self {
-        Self { spec: Spec::default(), rules: RegexSet::empty(), offers: Arc::default() }
+        Self { spec: Spec::default(), rules: RegexSet::empty(), spelled: Arc::default(), offers: Arc::default() }
     }
 }
 
@@ -67,7 +73,9 @@ impl Profile {
             .size_limit(SET_SIZE)
             .build()
             .map_err(|e| Problem { place: None, what: format!("has patterns that are too large together: {e}") })?;
-        let profile = Self { spec, rules, offers: Arc::default() };
+        let allow = whole.len() - spec.allow.len();
+        let spelled = whole[allow..].iter().map(|pattern| Spelled::new(pattern)).collect();
+        let profile = Self { spec, rules, spelled, offers: Arc::default() };
         for (index, (action, wanted)) in profile.spec.examples.iter().enumerate() {
             let decision = profile.judge(action).decision;
             if decision != *wanted {
@@ -153,10 +161,56 @@ impl Profile {
             (one, other) => one.or(other),
         };
         let (mut decision, mut rule) = self.told(found);
-        if let (Decision::Allow, Some(reason)) = (decision, piece.guard) {
-            (decision, rule) = (Decision::Ask, Rule::Shell { reason });
+        if decision == Decision::Allow {
+            let first = found.unwrap_or_default();
+            let enough = match (piece.guard, &piece.call) {
+                (Some(reason), _) => Err(reason),
+                (None, Some(call)) => self.spelled_out(call, &piece.action, first),
+                (None, None) => Ok(first),
+            };
+            (decision, rule) = match enough {
+                Ok(found) => self.told(Some(found)),
+                Err(reason) => (Decision::Ask, Rule::Shell { reason }),
+            };
         }
         Part { action: piece.action, decision, rule }
+    }
+
+    /// Finds the rule that allows a command, `first` being the first that matches: one that spells out its program and
+    /// whatever in it hands over, or one that matches any program, if the command is known to run nothing else.
+    ///
+    /// # Errors
+    /// Why no rule that matches is enough.
+    fn spelled_out(&self, call: &Call, action: &str, first: usize) -> Result<usize, String> {
+        let command = action.strip_prefix(BASH).unwrap_or_default();
+        let before = self.spec.deny.len() + self.spec.ask.len();
+        let wanted = call.hands_over.as_ref().map_or(call.program, |(end, _)| *end);
+        let spells = |found: &usize| {
+            let spelled = found.checked_sub(before).and_then(|index| self.spelled.get(index));
+            spelled.is_some_and(|spelled| spelled.length(command) >= wanted)
+        };
+        if let Some(found) = Some(first).filter(spells).or_else(|| self.rules.matches(action).into_iter().find(spells))
+        {
+            return Ok(found);
+        }
+        if let Some((_, reason)) = &call.hands_over {
+            return Err(format!("{reason}, and no rule spells that out"));
+        }
+        let words: Vec<&str> = call.words.iter().map(String::as_str).collect();
+        let index = first.saturating_sub(before);
+        shell::reviewed(&words).map(|()| first).map_err(|words| {
+            format!("allow[{index}] matches any program, and `{words}` is not known to run nothing else: {UNNAMED}")
+        })
+    }
+
+    /// Lists the patterns of `allow` that match commands without naming their program, by their places.
+    pub fn nameless(&self) -> impl Iterator<Item = usize> {
+        let parsed = self.spec.bash == BashMode::Parsed;
+        self.spelled
+            .iter()
+            .enumerate()
+            .filter(move |(_, spelled)| parsed && spelled.names_no_program())
+            .map(|(at, _)| at)
     }
 
     /// The strictest rule that matches.

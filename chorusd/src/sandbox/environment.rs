@@ -5,6 +5,8 @@ use std::path::Path;
 
 use crate::locale;
 
+use super::pinned;
+
 /// Taken over from the daemon where it has them.
 const TAKEN: [&str; 16] = [
     "PATH",
@@ -46,26 +48,17 @@ pub fn clean(
             set(&name, &value);
         }
     }
-    let ours: [(&str, &OsStr); 13] = [
+    let ours: [(&str, &OsStr); 4] = [
         ("HOME", home.as_os_str()),
         ("SHELL", "/bin/bash".as_ref()),
         ("TMPDIR", "/tmp".as_ref()),
-        // A folder of plain files in the workspace can be a repository that names programs to run.
-        ("GIT_CONFIG_COUNT", "3".as_ref()),
-        ("GIT_CONFIG_KEY_0", "safe.bareRepository".as_ref()),
-        ("GIT_CONFIG_VALUE_0", "explicit".as_ref()),
-        // Run by a mere `git status`.
-        ("GIT_CONFIG_KEY_1", "core.fsmonitor".as_ref()),
-        ("GIT_CONFIG_VALUE_1", "false".as_ref()),
-        // What the workspace has as a hook was perhaps put there by a command.
-        ("GIT_CONFIG_KEY_2", "core.hooksPath".as_ref()),
-        ("GIT_CONFIG_VALUE_2", "/dev/null".as_ref()),
-        ("GIT_CONFIG_GLOBAL", "/dev/null".as_ref()),
-        ("GIT_CONFIG_NOSYSTEM", "1".as_ref()),
         ("GIT_TERMINAL_PROMPT", "0".as_ref()),
     ];
     for (name, value) in ours {
         set(name.as_ref(), value);
+    }
+    for (name, value) in pinned::variables() {
+        set(name.as_ref(), value.as_ref());
     }
     for (name, value) in more {
         set(name, value);
@@ -110,7 +103,7 @@ mod tests {
         assert_eq!(value("PATH"), Some("/opt/bin"));
         assert_eq!(value("LC_ALL"), Some("de_DE.UTF-8"));
         assert_eq!((value("HOME"), value("TERM")), (Some("/inside"), Some("xterm")));
-        assert_eq!((value("GIT_CONFIG_COUNT"), value("GIT_CONFIG_VALUE_0")), (Some("3"), Some("explicit")));
+        assert_eq!((value("GIT_CONFIG_COUNT"), value("GIT_CONFIG_VALUE_0")), (Some("10"), Some("explicit")));
         assert_eq!((value("GIT_CONFIG_GLOBAL"), value("GIT_CONFIG_NOSYSTEM")), (Some("/dev/null"), Some("1")));
         assert_eq!((value("ANTHROPIC_API_KEY"), value("SSH_AUTH_SOCK")), (None, None));
     }

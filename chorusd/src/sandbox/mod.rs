@@ -14,12 +14,14 @@ mod job;
 mod level;
 mod machine;
 mod output;
+mod pinned;
 #[cfg(target_os = "linux")]
 mod places;
 mod run;
 mod running;
 mod wire;
 
+pub use environment::clean as environment;
 pub use job::{Confinement, Exit, Job, Limits};
 pub use level::{Level, Missing, Way};
 pub use machine::Sandbox;

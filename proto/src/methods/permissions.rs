@@ -149,7 +149,7 @@ pub enum Rule {
     },
     /// No pattern matched.
     Default,
-    /// The command cannot be seen through, so that it is asked about though the patterns would allow it.
+    /// A pattern of `allow` matches, but it is asked about: it cannot be seen through, or the pattern says too little.
     Shell {
         /// To be read after "it is asked about because".
         reason: String,

@@ -111,3 +111,20 @@ fn without_a_daemon_one_is_started_unless_that_is_forbidden() {
     command.env("CHORUSD", "/nowhere").env("CHORUS_HOME", home.outside().join("other")).args(["doctor", "--rebuild"]);
     ctl::run(command, b"").failed_with_hint(4);
 }
+
+#[test]
+fn rules_that_match_any_program_are_listed() {
+    let home = home();
+    let free = "[permissions.free]\nallow = [\"tool:view:.*\", \"tool:.*\"]\n\
+                [permissions.named]\nallow = [\"tool:bash:(cargo|ls)( .*)?\"]\n\
+                [permissions.whole]\nallow = [\".*\"]\nbash = \"whole\"\n";
+    let daemon = Daemon::start_with(&home, free);
+    daemon.client().init("a");
+    let rules =
+        || doctor(&home, &[]).1.checks.into_iter().find(|check| check.name == "permission rules").expect("a check");
+    assert!(rules().text.ends_with("asked about: free allow[1]"), "{:?}", rules());
+    let own = r#"{"allow": ["tool:bash:c.*"]}"#;
+    chorusctl(&home, ["agent", "config", "a", "permissions", own]).ok();
+    assert!(rules().text.ends_with("asked about: free allow[1], a allow[0]"), "{:?}", rules());
+    assert!(rules().hint.is_some_and(|hint| hint.contains("name programs")));
+}

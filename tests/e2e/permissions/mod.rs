@@ -1,12 +1,14 @@
 //! What agents may do: the engine by a corpus and by chance, the verbs through the socket.
 
 mod bash;
+mod canaries;
 mod chance;
 mod corpus;
 mod git_dir;
 pub mod locale;
 mod profiles;
 mod quoting;
+mod spellings;
 mod verbs;
 
 use std::collections::BTreeMap;

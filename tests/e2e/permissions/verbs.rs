@@ -71,3 +71,20 @@ fn the_command_line_shows_them_and_ends_well_whatever_the_verdict() {
          ask[0] tool:bash:.*\n"
     );
 }
+
+#[test]
+fn a_check_says_which_rule_does_not_name_the_program() {
+    let home = home();
+    let daemon = Daemon::start_with(&home, "[permissions.free]\nallow = [\"tool:view:.*\", \"tool:.*\"]\n");
+    daemon.client().init("a");
+    chorusctl(&home, ["agent", "config", "a", "permissions", "free"]).ok();
+    let said = |action: &str| chorusctl(&home, ["permissions", "check", "a", action]).ok();
+    let asked = said("tool:bash:cargo test");
+    let why =
+        "allow[1] matches any program, and `cargo` is not known to run nothing else: name it in a rule to allow it";
+    assert!(asked.starts_with(&format!("ask  asked about because {why}\n")), "{asked}");
+    let asked = said("tool:bash:gcc @options");
+    assert!(asked.contains("(`@options`), and no rule spells that out"), "{asked}");
+    let asked = said("tool:bash:sort -T x y");
+    assert!(asked.contains("`sort -T` is not known"), "{asked}");
+}

@@ -8,6 +8,7 @@ mod home;
 mod journal;
 mod machine;
 mod models;
+mod rules;
 mod sandbox;
 
 use chorus_proto::methods::doctor::{Check, DoctorParams, DoctorResult, Verdict};
@@ -35,6 +36,7 @@ pub async fn doctor(ops: &Ops, params: DoctorParams) -> Result<DoctorResult> {
     if !damaged {
         checks.extend(files::checks(ops).await?);
         checks.extend(audit::checks(ops).await?);
+        checks.push(rules::check_rules(ops).await?);
     }
     let (home, socket) = (ops.home.clone(), ops.socket.get());
     checks.extend(blocking(move || Ok([home::permissions(&home), home::space(&home), home::socket(&socket)])).await?);

@@ -2,13 +2,17 @@
 
 mod chars;
 mod git_dir;
+mod handover;
 mod loose;
 mod paths;
 mod plain;
 mod programs;
+mod reviewed;
 mod tree;
 mod unpack;
 mod variables;
+
+pub use reviewed::check as reviewed;
 
 use plain::{Simple, Word};
 
@@ -45,6 +49,18 @@ pub struct Piece {
     pub forms: Vec<String>,
     /// Why it is never better than `ask`.
     pub guard: Option<String>,
+    /// What a rule must spell out to allow it; `None` if it is no command.
+    pub call: Option<Call>,
+}
+
+/// A command as rules that allow it see it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Call {
+    pub words: Vec<String>,
+    /// Bytes of the command up to the end of its program.
+    pub program: usize,
+    /// Bytes of the command up to the end of the last word that hands over, and what that does.
+    pub hands_over: Option<(usize, String)>,
 }
 
 /// Takes a command apart. A command without a `guard` is only what its pieces say.
@@ -98,9 +114,11 @@ fn plainly(text: &str, commands: Vec<Simple>) -> Script {
                 true => raw.to_owned(),
                 false => simple.words.iter().map(|word| written(&word.value)).collect::<Vec<_>>().join(" "),
             };
-            let mut forms = forms(&action, raw, guard.is_some());
+            let call = call(&simple.words, &words);
+            let runs_others = guard.is_some() || call.as_ref().is_some_and(|call| call.hands_over.is_some());
+            let mut forms = forms(&action, raw, runs_others);
             forms.append(&mut also);
-            script.pieces.push(Piece { action: Action::Bash { command: &action }.to_string(), forms, guard });
+            script.pieces.push(Piece { action: Action::Bash { command: &action }.to_string(), forms, guard, call });
         }
         simple.reads().for_each(|path| view(path, &mut script.hidden));
         let writes = simple.writes().map(str::to_owned).chain(programs::writes(&words));
@@ -118,6 +136,14 @@ fn redirected(text: &str, simple: &Simple, out: &mut Vec<String>) {
     hide(&behind, |text, forms| forms.push(text.to_owned()), out);
 }
 
+/// What a rule must spell out of a command, its words given.
+fn call(words: &[Word], values: &[&str]) -> Option<Call> {
+    let to = |at: usize| words.iter().take(at + 1).map(|word| written(&word.value).len() + 1).sum::<usize>() - 1;
+    let hands_over = handover::find(values).map(|found| (to(found.at), found.reason));
+    let words: Vec<String> = values.iter().map(|word| (*word).to_owned()).collect();
+    (!words.is_empty()).then(|| Call { program: to(0), words, hands_over })
+}
+
 /// A command that only the parser understood: what is denied in it is found, and nothing of it is allowed.
 fn searched(text: &str, found: &tree::Found, why: &str) -> Script {
     let mut script = Script { guard: Some(why.to_owned()), ..Script::default() };
@@ -125,8 +151,9 @@ fn searched(text: &str, found: &tree::Found, why: &str) -> Script {
     for raw in found.commands.iter().map(read) {
         let loose = loose::loosen(raw);
         let words: Vec<&str> = loose.split(' ').collect();
-        let forms = forms(raw, raw, programs::guard(&words).is_some());
-        script.pieces.push(Piece { action: Action::Bash { command: raw }.to_string(), forms, guard: None });
+        let runs_others = programs::guard(&words).is_some() || handover::find(&words).is_some();
+        let forms = forms(raw, raw, runs_others);
+        script.pieces.push(Piece { action: Action::Bash { command: raw }.to_string(), forms, guard: None, call: None });
         script.pieces.extend(programs::writes(&words).iter().filter_map(|path| write(path, true)));
     }
     script.pieces.extend(found.writes.iter().filter_map(|span| write(&loose::loosen(read(span)), true)));
@@ -145,7 +172,7 @@ fn searched(text: &str, found: &tree::Found, why: &str) -> Script {
 fn unreadable(text: &str, why: &str) -> Script {
     let mut script = Script { guard: Some(why.to_owned()), ..Script::default() };
     let action = Action::Bash { command: text }.to_string();
-    script.pieces.push(Piece { action, forms: Vec::new(), guard: None });
+    script.pieces.push(Piece { action, forms: Vec::new(), guard: None, call: None });
     let text = loose::cut(text, MAX);
     hide(text, loose::names, &mut script.hidden);
     for piece in text.split([';', '|', '&', '\n', '(', ')', '{', '}', '`', '<', '>']) {
@@ -218,5 +245,5 @@ fn write(path: &str, moved: bool) -> Option<Piece> {
     let guard = guard.or_else(|| moved.then_some("it writes a file after it changed the directory"));
     let action = |path: &str| Action::File { tool: "create_file", path }.to_string();
     let forms = if clean == path { Vec::new() } else { vec![action(path)] };
-    Some(Piece { action: action(&clean), forms, guard: guard.map(str::to_owned) })
+    Some(Piece { action: action(&clean), forms, guard: guard.map(str::to_owned), call: None })
 }

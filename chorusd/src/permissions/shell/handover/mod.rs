@@ -1,0 +1,159 @@
+//! Words that hand over: they make a program run another one, load code, or write where they say.
+//!
+//! A rule allows such a command only if it spells the word out: `npm run .*` allows `npm run x`, `gcc( .*)?` does not allow
+//! `gcc @options`.
+
+mod names;
+mod told;
+
+pub use names::{family, is_device};
+
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
+
+use super::loose::base;
+
+/// The options of each program that hand over.
+static TOLD_TO: LazyLock<HashMap<&str, Vec<&str>>> = LazyLock::new(|| {
+    let mut options: HashMap<&str, Vec<&str>> = HashMap::new();
+    for (programs, more) in told::TOLD_TO {
+        for program in *programs {
+            options.entry(program).or_default().extend(*more);
+        }
+    }
+    options
+});
+
+static RESPONSE: LazyLock<HashSet<&str>> = LazyLock::new(|| told::RESPONSE.iter().copied().collect());
+
+/// A word that hands over.
+#[derive(Debug, PartialEq, Eq)]
+pub struct HandOver {
+    /// Its place among the words of the command: the last of those that do.
+    pub at: usize,
+    /// To be read after "it is asked about because".
+    pub reason: String,
+}
+
+/// Finds the last word of a command that hands over.
+#[must_use]
+pub fn find(words: &[&str]) -> Option<HandOver> {
+    let (name, given) = words.split_first()?;
+    let name = base(name).to_lowercase();
+    let family = family(&name);
+    let options = TOLD_TO.get(family).or_else(|| TOLD_TO.get(&*name)).map_or(&[][..], Vec::as_slice);
+    let (response, archiver) = (RESPONSE.contains(family), family.ends_with("tar"));
+    if options.is_empty() && !response && !archiver {
+        return None;
+    }
+    let verb = given.iter().position(|word| !word.starts_with('-'));
+    // What stands before the verb may take the next word as its value: then any word may be the verb.
+    let certain = given.iter().take_while(|word| word.starts_with('-')).all(|word| told::FLAGS.contains(word));
+    let is_verb = |at: usize, word: &str| if certain { verb == Some(at) } else { !word.starts_with('-') };
+    let hands = |at: usize, word: &str| {
+        options.iter().any(|option| match option.strip_prefix("verb ") {
+            Some("+") => is_verb(at, word) && !told::KNOWN_VERBS.contains(&word),
+            Some(listed) => is_verb(at, word) && listed == word,
+            None => is(word, option),
+        }) || (response && word.starts_with('@'))
+            // The first word of `tar` needs no dash.
+            || (at == 0 && archiver && !word.starts_with('-') && word.contains(['I', 'F', 'P']))
+    };
+    let at = given.iter().enumerate().rev().find(|(at, word)| hands(*at, word)).map(|(at, _)| at)?;
+    let word = given.get(at)?;
+    let reason = format!("`{name}` is told to run or write something else (`{}`)", shown(word));
+    Some(HandOver { at: at + 1, reason })
+}
+
+/// The beginning of a word, short enough for one line.
+pub fn shown(word: &str) -> String {
+    word.chars().take_while(|c| !c.is_control()).take(60).collect()
+}
+
+/// Whether a word is an option: `--long` stands for its abbreviations too, `-x` for every group of letters with that one in
+/// it, `-long` for what begins so, with one dash or two; anything else is a word of its own. A `*` at the end stands for any
+/// more.
+pub fn is(word: &str, option: &str) -> bool {
+    if let Some(start) = option.strip_suffix('*') {
+        return word.starts_with(start);
+    }
+    if let Some(long) = option.strip_prefix("--") {
+        let Some(given) = word.strip_prefix("--") else { return false };
+        let given = given.split('=').next().unwrap_or_default();
+        return !given.is_empty() && (long.starts_with(given) || given == long);
+    }
+    match option.strip_prefix('-') {
+        Some(letter) if letter.len() == 1 => word.starts_with('-') && !word.starts_with("--") && word.contains(letter),
+        Some(_) => word.starts_with(option) || word.strip_prefix('-').is_some_and(|word| word.starts_with(option)),
+        None => word == option,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_word_that_hands_over_is_found() {
+        for (command, at) in [
+            ("gcc @opts", Some(1)),
+            ("gcc -O2 -B/x a.c @opts", Some(4)),
+            ("/usr/bin/x86_64-linux-gnu-gcc-12 @opts", Some(1)),
+            ("aarch64-linux-gnu-g++-13 -wrapper x", Some(1)),
+            ("c99 @opts", Some(1)),
+            ("c89-gcc -wrapper x", Some(1)),
+            ("ld @f", Some(1)),
+            ("x86_64-linux-gnu-ld.bfd -plugin x", Some(1)),
+            ("nm @f", Some(1)),
+            ("llvm-nm-14 --plugin=x", Some(1)),
+            ("gcc-ar-12 --plugin x", Some(1)),
+            ("ranlib --plug x", Some(1)),
+            ("ar @f", Some(1)),
+            ("rustc @f", Some(1)),
+            ("rustc -Clinker=x a.rs", Some(1)),
+            ("javac @f", Some(1)),
+            ("javac -J-javaagent:x", Some(1)),
+            ("keytool -J-javaagent:x", Some(1)),
+            ("npm x", Some(1)),
+            ("npm run x", Some(1)),
+            ("npm --silent run x", Some(2)),
+            ("npm test", Some(1)),
+            ("npm --prefix ls run x", Some(4)),
+            ("npm --prefix run ls", Some(2)),
+            ("uv --directory x run y", Some(3)),
+            ("yarn lint", Some(1)),
+            ("pip wheel .", Some(1)),
+            ("pip3.11 --python x list", Some(1)),
+            ("pip install x", Some(1)),
+            ("dpkg --pre-invoke=x -l", Some(1)),
+            ("apt-get -oDir::Bin=x update", Some(1)),
+            ("apt -c x update", Some(1)),
+            ("openssl engine x", Some(1)),
+            ("openssl dgst -engine x", Some(2)),
+            ("openssl list -provider x", Some(2)),
+            ("ssh-keygen -D x", Some(1)),
+            ("tar -cf a --index-file=x b", Some(3)),
+            ("tar xIf x a", Some(1)),
+            ("sdiff -o x a b", Some(1)),
+            ("tree -R", Some(1)),
+            ("dpkg-architecture -c x", Some(1)),
+            ("uv run x", Some(1)),
+            ("convert |x y", Some(1)),
+            ("gcc -O2 -DBAR -c a.c", None),
+            ("npm ls x", None),
+            ("npm install exec", None),
+            ("yarn add x", None),
+            ("pip list", None),
+            ("nm a.o", None),
+            ("ar rcs x.a y.o", None),
+            ("apt-get update", None),
+            ("openssl version", None),
+            ("echo @x", None),
+            ("tar -tzf x", None),
+            ("cargo test run", None),
+        ] {
+            let words: Vec<&str> = command.split(' ').collect();
+            assert_eq!(find(&words).map(|found| found.at), at, "{command}");
+        }
+    }
+}

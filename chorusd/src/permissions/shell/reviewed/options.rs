@@ -1,0 +1,117 @@
+//! Options that a program may be given.
+
+/// The options of one program, as programs.txt has them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Options {
+    /// All of them.
+    Any,
+    Getopt {
+        letters: Vec<(char, bool)>,
+        numbers: bool,
+        long: Vec<&'static str>,
+    },
+    /// Every word with a dash is one of these, or a number.
+    Words(Vec<&'static str>),
+}
+
+impl Options {
+    /// Reads what stands behind the names: `: …` or `= …`.
+    pub fn parse(text: &'static str) -> Self {
+        let words = || text[1..].split_whitespace();
+        if text.starts_with('=') {
+            return Self::Words(words().collect());
+        }
+        if words().eq(["*"]) {
+            return Self::Any;
+        }
+        let mut letters: Vec<(char, bool)> = Vec::new();
+        let short = words().filter(|word| !word.starts_with("--")).filter_map(|word| word.strip_prefix('-'));
+        for letter in short.flat_map(str::chars) {
+            match (letter, letters.last_mut()) {
+                (':', Some((_, valued))) => *valued = true,
+                _ => letters.push((letter, false)),
+            }
+        }
+        let numbers = letters.iter().any(|(letter, _)| *letter == '#');
+        Self::Getopt { letters, numbers, long: words().filter_map(|word| word.strip_prefix("--")).collect() }
+    }
+
+    /// Checks the words of a command behind its program. A value that is a word of its own is checked as if it was an
+    /// option, unless it is a number: so a mistake in the table cannot hide an option.
+    ///
+    /// # Errors
+    /// The first word that is not listed.
+    pub fn check<'a>(&self, given: &[&'a str]) -> Result<(), &'a str> {
+        let mut valued = false;
+        for word in given {
+            let number = word.strip_prefix('-').is_some_and(is_number);
+            let dashed = word.len() > 1 && word.starts_with('-');
+            let good = match self {
+                Self::Any => return Ok(()),
+                Self::Words(words) => !dashed || number || words.contains(word),
+                Self::Getopt { .. } if *word == "--" => return Ok(()),
+                Self::Getopt { numbers, .. } if number && (valued || *numbers) => true,
+                Self::Getopt { long, .. } if word.starts_with("--") => {
+                    long.contains(&word[2..].split('=').next().unwrap_or_default())
+                }
+                Self::Getopt { .. } if !dashed => true,
+                Self::Getopt { letters, .. } => match group(&word[1..], letters) {
+                    Some(open) => {
+                        valued = open;
+                        continue;
+                    }
+                    None => false,
+                },
+            };
+            if !good {
+                return Err(word);
+            }
+            valued = false;
+        }
+        Ok(())
+    }
+}
+
+/// Whether the last of some letters wants the next word as its value; `None` if one of them is not listed.
+fn group(word: &str, letters: &[(char, bool)]) -> Option<bool> {
+    let mut rest = word.chars();
+    while let Some(letter) = rest.next() {
+        let (_, valued) = letters.iter().find(|(known, _)| *known == letter && letter != '#')?;
+        if *valued {
+            return Some(rest.as_str().is_empty());
+        }
+    }
+    Some(false)
+}
+
+/// Whether digits follow the dash, and a letter that says of what at most.
+fn is_number(text: &str) -> bool {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    !digits.is_empty() && text.len() - digits.len() <= 1 && digits.bytes().all(|b| b.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_as_getopt_reads_them() {
+        let options = Options::parse(": -#ab:c --long --longer");
+        for (words, wanted) in [
+            (&["-a", "-ac", "-abx", "-b", "x", "--long=5", "x", "-"][..], None),
+            (&["-b", "-5", "-7"], None),
+            (&["-b", "-x"], Some("-x")),
+            (&["-abx", "-d"], Some("-d")),
+            (&["-ad"], Some("-ad")),
+            (&["--lon"], Some("--lon")),
+            (&["--", "-d"], None),
+            (&["x", "-#"], Some("-#")),
+        ] {
+            assert_eq!(options.check(words).err(), wanted, "{words:?}");
+        }
+        assert_eq!(Options::parse(": -b:").check(&["-b", "-5"]), Ok(()));
+        assert_eq!(Options::parse(": -b:").check(&["-5"]), Err("-5"));
+        assert_eq!(Options::parse("= -name").check(&["-name", "-7d", "--"]), Err("--"));
+        assert_eq!(Options::parse(": *").check(&["-x"]), Ok(()));
+    }
+}
