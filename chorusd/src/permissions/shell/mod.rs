@@ -72,10 +72,9 @@ pub fn read(command: &str) -> Script {
         }
         Err(why) => searched(command, &found, why),
     };
-    // Also what stands between the pieces.
-    let loose = loose::loosen(command);
-    if loose != command {
-        script.hidden.push([BASH, &loose].concat());
+    // Also what stands between the pieces; without quotes it is what was typed.
+    if command.contains(['\'', '"', '\\', '$', '`', '{']) || script.guard.is_some() {
+        script.hidden.push([BASH, &loose::loosen(command)].concat());
     }
     script
 }
@@ -125,7 +124,10 @@ fn redirected(text: &str, simple: &Simple, out: &mut Vec<String>) {
     let words = simple.words.iter().map(|word| written(&word.value));
     let files = simple.files.iter().flat_map(|file| [file.operator.to_owned(), written(&file.path)]);
     let behind = words.chain(files).collect::<Vec<_>>().join(" ");
-    out.push([BASH, &behind].concat());
+    let behind = [BASH, &behind].concat();
+    if !out.contains(&behind) {
+        out.push(behind);
+    }
 }
 
 /// A command that only the parser understood: what is denied in it is found, and nothing of it is allowed.
