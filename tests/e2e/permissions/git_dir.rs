@@ -79,7 +79,7 @@ const HIDDEN: [(&str, bool); 22] = [
     ("7z x hooks.zip", false),
     ("patch -p1 -i hooks.patch", true),
     ("git apply link.patch", true),
-    ("gunzip -fN named.gz", true),
+    ("gunzip -N sub/named.gz", true),
     ("uudecode x", false),
     ("ar x lib.a", false),
     ("split -n 20 -a 1 letters sub/.gi", true),
@@ -143,9 +143,9 @@ fn prepare(work: &Path) {
         work,
         "git init -q && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && \
          mkdir -p t/.git/hooks && cp hook t/.git/hooks/post-commit && tar cf hooks.tar -C t . && rm -r t && \
-         cd sub && cp ../hook .git && gzip -N .git && mv .git.gz ../named.gz",
+         cd sub && cp ../hook .git && gzip -N .git && mv .git.gz named.gz",
     );
-    assert!(work.join("named.gz").exists(), "{said}");
+    assert!(work.join("sub/named.gz").exists(), "{said}");
 }
 
 /// What decides which programs git runs below a directory: every `.git`, its hooks and configuration, and links.

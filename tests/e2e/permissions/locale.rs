@@ -62,7 +62,7 @@ fn a_command_that_changes_the_character_set_is_asked_about() {
     if make(&locales).is_none() {
         return;
     }
-    let spec = json!({"deny": ["tool:create_file:.*"], "allow": ["tool:bash:(echo|ls)( .*)?"]});
+    let spec = json!({"deny": ["tool:create_file:.*"], "allow": ["tool:bash:.*"]});
     let echo = Profile::new(Spec::read(spec.as_object().expect("an object")).expect("a profile")).expect("a profile");
     for (set, text) in SETS {
         let (locale, attack) = (name(set), attack(text));

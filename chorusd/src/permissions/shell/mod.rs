@@ -77,12 +77,20 @@ pub fn read(command: &str) -> Script {
         Ok(simple) if simple.iter().filter_map(|simple| simple.span.clone()).eq(found.commands.iter().cloned()) => {
             plainly(command, simple)
         }
-        other => searched(command, &found, other.err().unwrap_or(DIFFER)),
+        Ok(simple) => {
+            let mut script = searched(command, &found, DIFFER);
+            let other = plainly(command, simple);
+            script.hidden.extend(other.hidden);
+            script
+                .hidden
+                .extend(other.pieces.into_iter().flat_map(|piece| [vec![piece.action], piece.forms]).flatten());
+            script
+        }
+        Err(why) => searched(command, &found, why),
     };
-    // Also what stands between the pieces.
-    let loose = loose::loosen(command);
-    if loose != command {
-        script.hidden.push([BASH, &loose].concat());
+    // Also what stands between the pieces; without quotes it is what was typed.
+    if command.contains(['\'', '"', '\\', '$', '`', '{']) || script.guard.is_some() {
+        script.hidden.push([BASH, &loose::loosen(command)].concat());
     }
     script
 }
@@ -117,8 +125,9 @@ fn plainly(text: &str, commands: Vec<Simple>) -> Script {
             let call = call(&simple.words, &words);
             let runs_others = guard.is_some() || call.as_ref().is_some_and(|call| call.hands_over.is_some());
             let mut forms = forms(&action, raw, runs_others);
-            forms.append(&mut also);
-            script.pieces.push(Piece { action: Action::Bash { command: &action }.to_string(), forms, guard, call });
+            let action = Action::Bash { command: &action }.to_string();
+            forms.extend(also.into_iter().filter(|form| *form != action));
+            script.pieces.push(Piece { action, forms, guard, call });
         }
         simple.reads().for_each(|path| view(path, &mut script.hidden));
         let writes = simple.writes().map(str::to_owned).chain(programs::writes(&words));
@@ -133,7 +142,10 @@ fn redirected(text: &str, simple: &Simple, out: &mut Vec<String>) {
     let words = simple.words.iter().map(|word| written(&word.value));
     let files = simple.files.iter().flat_map(|file| [file.operator.to_owned(), written(&file.path)]);
     let behind = words.chain(files).collect::<Vec<_>>().join(" ");
-    hide(&behind, |text, forms| forms.push(text.to_owned()), out);
+    let behind = [BASH, &behind].concat();
+    if !out.contains(&behind) {
+        out.push(behind);
+    }
 }
 
 /// What a rule must spell out of a command, its words given.
@@ -160,6 +172,9 @@ fn searched(text: &str, found: &tree::Found, why: &str) -> Script {
     found.reads.iter().for_each(|span| view(&loose::loosen(read(span)), &mut script.hidden));
     // Pipes among them: each command in one is looked at.
     found.redirected.iter().for_each(|span| hide(read(span), loose::tails, &mut script.hidden));
+    // A backslash at the beginning of a line joins it to the one before in the eyes of the parser.
+    let lines = if text.contains("\n\\") { INNER } else { 0 };
+    text.lines().take(lines).for_each(|line| hide(loose::cut(line, INNER_LENGTH), loose::tails, &mut script.hidden));
     // Substitutions that the parser takes for text, in `${x:-…}` for one.
     let inner = text.match_indices(['`', '(']).take(INNER).filter_map(|(at, mark)| text.get(at + mark.len()..));
     for piece in inner.filter_map(|rest| rest.split([';', '|', '&', '\n', ')', '`']).next()) {

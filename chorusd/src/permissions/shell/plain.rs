@@ -22,7 +22,7 @@ pub struct Simple {
     pub files: Vec<Redirection>,
     /// From its first word to the end of its last, in bytes; `None` where there are only redirections.
     pub span: Option<Range<usize>>,
-    /// The same, redirections included.
+    /// The same, redirections of files and here-strings included.
     pub extent: Range<usize>,
 }
 
@@ -314,7 +314,7 @@ impl Reader<'_> {
             return Err(OPEN);
         }
         match operator {
-            "<<<" => {}
+            "<<<" => self.extend(begin),
             "<<" | "<<-" => {
                 self.awaited.push(Awaited { end: target.value, tabs: operator == "<<-", literal: target.quoted });
             }
@@ -325,9 +325,11 @@ impl Reader<'_> {
             }
             "<&" => return Err(REDIRECTION),
             "<" if target.value.starts_with("/dev/") => return Err(REDIRECTION),
-            _ => self.now.files.push(Redirection { operator, path: target.value }),
+            _ => {
+                self.now.files.push(Redirection { operator, path: target.value });
+                self.extend(begin);
+            }
         }
-        self.extend(begin);
         Ok(())
     }
 

@@ -236,8 +236,8 @@ mod tests {
             ("a | b | c > d", vec!["a", "b", "c"], vec!["d"], vec!["a | b | c > d"]),
             ("a 2>&1 | b > 'c", vec![], vec![], vec![]),
             ("a | b #", vec!["a", "b"], vec![], vec![]),
-            ("a | b <<E\nE", vec!["a", "b"], vec![], vec![]),
-            ("a < b <> c", vec!["a"], vec!["c"], vec!["a < b <> c"]),
+            ("a | b <<E\nE", vec!["a", "b"], vec![], vec!["a | b <<E\nE"]),
+            ("a < b > c", vec!["a"], vec!["c"], vec!["a < b > c"]),
             ("if a; then b; fi < c", vec!["a", "b"], vec![], vec!["if a; then b; fi < c"]),
         ] {
             let found = find(text).unwrap_or_default();
