@@ -168,7 +168,7 @@ async fn keep(
     Digest::indices(messages.len()).filter_map(parsed).for_each(|message| digest.push(&message));
     let extract = summary::extract(&digest);
     let first = parsed(0);
-    let content = first.as_ref().map_or("", |message| &message.content);
+    let content = first.as_ref().map_or("", |message| message.content.as_str());
     let wanted = slug::session_id(now, &slug::of_content(content));
     let started_at = first.map_or(now, |message| message.timestamp);
     let (of, totals, id) = (facts.clone(), Totals::of(&messages), Uuid::new_v4());

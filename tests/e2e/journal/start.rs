@@ -27,6 +27,12 @@ fn texts(count: usize) -> Vec<String> {
     (0..count).map(|n| format!("message {n}")).collect()
 }
 
+/// Number of the newest event.
+fn newest(daemon: &Daemon) -> u64 {
+    let events = daemon.client().call::<List>(&ListParams::default()).expect("events").events;
+    events.last().expect("an event").seq
+}
+
 /// The notices that the daemon keeps.
 fn notices(daemon: &Daemon) -> Vec<String> {
     let events = daemon.client().call::<List>(&ListParams::default()).expect("events").events;
@@ -73,18 +79,15 @@ fn a_log_whose_database_is_gone_is_kept_and_the_database_made_of_it() {
 #[test]
 fn a_log_that_is_gone_is_told_with_numbers_and_no_event_has_the_number_of_another() {
     let home = killed();
-    let before = {
-        let daemon = Daemon::start(&home);
-        let last = daemon.client().call::<List>(&ListParams::default()).expect("events").last;
-        daemon.client().append("a", "the last");
-        daemon.kill9();
-        last + 1
-    };
+    let daemon = Daemon::start(&home);
+    daemon.client().append("a", "the last");
+    let before = newest(&daemon);
+    daemon.kill9();
     fs::remove_file(journal(&home).with_extension("db-wal")).expect("removed");
     let daemon = Daemon::start(&home);
     let told = notices(&daemon).pop().expect("a notice");
     assert!(told.contains(&format!("to {before} are missing")), "{told}");
-    let last = daemon.client().call::<List>(&ListParams::default()).expect("events").last;
+    let last = newest(&daemon);
     assert!(last > before, "{last} after {before}");
     let found = doctor(&home, &[]);
     assert!(trouble(&found).iter().any(|check| check.verdict == Verdict::Fail), "{:?}", found.checks);

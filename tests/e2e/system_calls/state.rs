@@ -79,7 +79,7 @@ pub fn assert_databases_whole(home: &Home) {
         assert_eq!(verdict, "ok", "{name}");
     }
     // What a crash leaves is not taken for damage.
-    let names = std::fs::read_dir(home.path.join("db")).expect("db/").map(|entry| entry.expect("an entry").file_name());
+    let names = fs::read_dir(home.path.join("db")).expect("db/").map(|entry| entry.expect("an entry").file_name());
     let aside: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with("damaged-")).collect();
     assert!(aside.is_empty(), "{aside:?}");
 }
