@@ -55,14 +55,18 @@ impl Directory {
     /// `denied` for a directory that is not ours, is in `home` or holds something else, `busy` while another backup is written.
     pub fn open(dir: &Path, home: &Path, prune: bool) -> Result<Self> {
         let failed = |e: io::Error| Failure::io(format_args!("cannot use {}", dir.display()), &e).at_backup();
-        if let Err(e) = fs::DirBuilder::new().mode(0o700).create(dir)
-            && e.kind() != io::ErrorKind::AlreadyExists
-        {
-            return Err(failed(e));
-        }
-        let dir = &dir.canonicalize().map_err(failed)?;
         let home = home.canonicalize().map_err(failed)?;
-        check(dir, &home)?;
+        let dir = &match (dir.canonicalize(), dir.parent(), dir.file_name()) {
+            (Err(e), Some(parent), Some(name)) if e.kind() == io::ErrorKind::NotFound => {
+                let dir = parent.canonicalize().map_err(failed)?.join(name);
+                apart(&dir, &home)?;
+                fs::DirBuilder::new().mode(0o700).create(&dir).map_err(failed)?;
+                dir
+            }
+            (found, ..) => found.map_err(failed)?,
+        };
+        apart(dir, &home)?;
+        check(dir)?;
         let mark = dir.join(MARK);
         let mut lock =
             OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&mark).map_err(failed)?;
@@ -233,29 +237,34 @@ pub fn object(dir: &Path, sha256: &str) -> PathBuf {
     dir.join(OBJECTS).join(sha256.get(..2).unwrap_or("00")).join(sha256)
 }
 
-fn check(dir: &Path, home: &Path) -> Result<()> {
+fn refused(dir: &Path, why: &str) -> Failure {
+    Failure::new(ErrorKind::Denied, format!("{} {why}", dir.display()))
+        .hint("name a new or empty directory of your own")
+}
+
+/// Refuses a directory in the home, and one that has the home in it.
+fn apart(dir: &Path, home: &Path) -> Result<()> {
+    let nested = dir.starts_with(home) || home.starts_with(dir);
+    if nested { Err(refused(dir, &format!("and the home {} are inside each other", home.display()))) } else { Ok(()) }
+}
+
+/// Refuses a directory that others may write to, or that holds something else.
+fn check(dir: &Path) -> Result<()> {
     let failed = |e: io::Error| Failure::io(format_args!("cannot use {}", dir.display()), &e).at_backup();
-    let refused = |why: String| {
-        Failure::new(ErrorKind::Denied, format!("{} {why}", dir.display()))
-            .hint("name a new or empty directory of your own")
-    };
-    if dir.starts_with(home) || home.starts_with(dir) {
-        return Err(refused(format!("and the home {} are inside each other", home.display())));
-    }
     let metadata = dir.metadata().map_err(failed)?;
     let us = rustix::process::geteuid().as_raw();
     if !metadata.is_dir() {
-        return Err(refused("is not a directory".into()));
+        return Err(refused(dir, "is not a directory"));
     }
     if metadata.uid() != us {
-        return Err(refused(format!("belongs to user {}, not to user {us}", metadata.uid())));
+        return Err(refused(dir, &format!("belongs to user {}, not to user {us}", metadata.uid())));
     }
     if metadata.mode() & 0o022 != 0 {
-        return Err(refused(format!("can be written to by others (mode {:04o})", metadata.mode() & 0o7777)));
+        return Err(refused(dir, &format!("can be written to by others (mode {:04o})", metadata.mode() & 0o7777)));
     }
     let marked = fs::symlink_metadata(dir.join(MARK)).is_ok_and(|mark| mark.is_file());
     if !marked && fs::read_dir(dir).map_err(failed)?.next().is_some() {
-        return Err(refused("is not empty and not a backup".into()));
+        return Err(refused(dir, "is not empty and not a backup"));
     }
     Ok(())
 }

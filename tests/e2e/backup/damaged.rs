@@ -130,7 +130,7 @@ fn what_was_wrong_in_the_home_is_warned_of_and_restored_as_it_is() {
     let mut files: Vec<_> =
         fs::read_dir(&dir).expect("sessions").map(|entry| entry.expect("an entry").path()).collect();
     files.sort();
-    let text = fs::read_to_string(&files[0]).expect("a session").replacen("message 0", "message 9", 1);
+    let text = fs::read_to_string(&files[0]).expect("a session").replace("message 0", "message 9");
     fs::write(&files[0], text).expect("changed by hand");
     fs::write(&files[1], "{\"schema\": 2").expect("cut off by hand");
     fs::remove_file(&files[2]).expect("removed by hand");

@@ -18,6 +18,7 @@ fn a_backup_goes_into_a_private_directory_of_its_own_outside_the_home() {
     let inside = one.path.join("backup");
     assert!(chorusctl(&one, ["backup", path(&inside)]).failed_with_hint(6).contains("inside each other"));
     assert!(chorusctl(&one, ["backup", path(&one.path)]).failed_with_hint(6).contains("inside each other"));
+    assert!(!inside.exists());
     chorusctl(&one, ["backup", path(&one.outside().join("home/../home/agents"))]).failed_with_hint(6);
     let other = one.outside().join("other");
     fs::create_dir(&other).expect("a directory");
