@@ -56,7 +56,7 @@ fn after_a_clock_that_ran_ahead_the_latest_is_what_was_saved_last() {
         assert_eq!(client.status_of("a").last_session.expect("a session").description.as_deref(), Some("last"));
     };
     check(&mut client);
-    client.call::<Doctor>(&DoctorParams { rebuild: true }).expect("rebuilt");
+    client.call::<Doctor>(&DoctorParams { rebuild: true, salvage: false }).expect("rebuilt");
     check(&mut client);
     // A deletion and a return change nothing in it.
     let params = DeleteParams { agent: Some("a".into()), session: "latest~1".into(), own: false };
@@ -97,7 +97,7 @@ fn works_at(now: &str) {
     let destroy = agent::DestroyParams { name: "b".into(), keep_files: false, purge: false };
     client.call::<agent::Destroy>(&destroy).expect("destroyed");
     client.call::<trash::Restore>(&trash::RestoreParams { id: "b".into() }).expect("restored");
-    client.call::<Doctor>(&DoctorParams { rebuild: true }).expect("doctor");
+    client.call::<Doctor>(&DoctorParams { rebuild: true, salvage: false }).expect("doctor");
     client.restore("a", "latest");
     assert_eq!(client.texts("a"), ["hello", "more"]);
     hands.pass(std::time::Duration::from_secs(1));

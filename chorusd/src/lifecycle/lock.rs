@@ -258,7 +258,7 @@ mod tests {
             for _ in 0..2 {
                 scope.spawn(|| {
                     while !end.load(std::sync::atomic::Ordering::Relaxed) {
-                        chorus_proto::instance::holder(home.path());
+                        let _ = chorus_proto::instance::holder(home.path());
                     }
                 });
             }

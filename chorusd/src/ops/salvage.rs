@@ -14,6 +14,7 @@ use crate::agent::save::{Place, write};
 use crate::failure::{Failure, Result};
 use crate::message::{ContextNo, Stored, Totals};
 use crate::session::{MessageHash, slug};
+use crate::store::catalog::Order;
 use crate::store::journal::Readable;
 use crate::store::recovery::{Incident, incidents, readable};
 use crate::store::{DB, JOURNAL, damage, session_files};
@@ -203,5 +204,12 @@ async fn keep(
         Ok((header, filled))
     };
     let known = ops.store.catalog.names_like(facts.id, wanted.clone()).await?;
-    write(&ops.store, facts, Place { wanted, known, together: false, summary: None, order: Order::Last }, make, || async { Ok(()) }).await
+    write(
+        &ops.store,
+        facts,
+        Place { wanted, known, together: false, summary: None, order: Order::Last },
+        make,
+        || async { Ok(()) },
+    )
+    .await
 }

@@ -19,7 +19,7 @@ fn trashed(client: &mut Client) -> Vec<TrashEntry> {
 /// A stopped home whose agent `a` has a session that was deleted: the file and an entry are in the trash. Its row is as before.
 fn deleted_but_for_its_row() -> (Home, String) {
     let home = home();
-    let mut daemon = Daemon::start(&home);
+    let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     client.init("a");
     client.append("a", "hello");
@@ -30,7 +30,7 @@ fn deleted_but_for_its_row() -> (Home, String) {
         .expect("the catalog")
         .execute("VACUUM INTO ?1", [before.to_str().expect("a path")])
         .expect("a copy");
-    let mut daemon = Daemon::start(&home);
+    let daemon = Daemon::start(&home);
     let params = DeleteParams { agent: Some("a".into()), session: "latest".into(), own: false };
     daemon.client().call::<Delete>(&params).expect("deleted");
     daemon.kill9();
@@ -81,7 +81,7 @@ fn while_the_daemon_runs_the_doctor_finds_it_in_the_trash_and_a_restore_takes_th
     // The row comes back by a file that goes again.
     let copy = format!("{}/content", entry.path);
     fs::copy(&copy, &saved.file_path).expect("a copy");
-    client.call::<Doctor>(&DoctorParams { rebuild: true }).expect("rebuilt");
+    client.call::<Doctor>(&DoctorParams { rebuild: true, salvage: false }).expect("rebuilt");
     assert_eq!(client.history("a").len(), 1);
     fs::remove_file(&saved.file_path).expect("removed by hand");
     let checks = client.call::<Doctor>(&DoctorParams::default()).expect("doctor").checks;
@@ -97,7 +97,7 @@ fn while_the_daemon_runs_the_doctor_finds_it_in_the_trash_and_a_restore_takes_th
 #[test]
 fn an_agent_whose_directory_is_in_the_trash_and_whose_row_is_not_gone_is_back_after_the_start() {
     let home = home();
-    let mut daemon = Daemon::start(&home);
+    let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     client.init("a");
     client.append("a", "hello");
@@ -123,7 +123,7 @@ fn an_agent_whose_directory_is_in_the_trash_and_whose_row_is_not_gone_is_back_af
 fn a_rename_that_moved_the_directory_and_nothing_else_is_completed() {
     for named in [false, true] {
         let home = home();
-        let mut daemon = Daemon::start(&home);
+        let daemon = Daemon::start(&home);
         let mut client = daemon.client();
         client.init("a");
         client.append("a", "hello");

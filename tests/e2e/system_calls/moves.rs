@@ -59,7 +59,7 @@ const ALL: [Thing; 5] = [
 /// A stopped home: `a` has a session, another in the trash, something remembered and something forgotten; `gone` is in the trash.
 fn prepared() -> (Home, Vec<u8>) {
     let home = home();
-    let mut daemon = Daemon::start(&home);
+    let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     for name in ["a", "gone"] {
         client.init(name);
@@ -222,7 +222,7 @@ fn things(client: &mut Client) -> Vec<Thing> {
 
 /// Counts the points of `verb`: renames, removals and syncs of what lies below the home.
 fn count(home: &Home, verb: Verb, archive: &[u8]) -> Vec<Point> {
-    let mut daemon = Daemon::start(home);
+    let daemon = Daemon::start(home);
     let mut client = daemon.client();
     client.set_timeout(Some(DEADLINE)).expect("a time-out");
     wait_until_quiet(daemon.pid);
