@@ -16,7 +16,7 @@ use crate::error::{Failure, plain};
 mod spawn;
 
 use spawn::{NotReady, Spawned};
-pub use spawn::{program, rebuild, timespec};
+pub use spawn::{program, repair, timespec};
 
 /// How long a daemon may take to get ready unless `--timeout` says otherwise.
 pub const READY: Duration = Duration::from_secs(30);

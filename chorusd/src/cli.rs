@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use chorus_proto::methods::doctor::DoctorParams;
 use chorus_proto::paths::places;
 use clap::Parser;
 use directories::BaseDirs;
@@ -28,6 +29,10 @@ struct Args {
     /// set aside first
     #[arg(long, conflicts_with = "detach")]
     rebuild: bool,
+    /// Make sessions of everything that a damaged live.db still has, print what was found as JSON, and end; the damaged file
+    /// is set aside
+    #[arg(long, conflicts_with_all = ["detach", "rebuild"])]
+    salvage: bool,
 }
 
 /// Runs the daemon until it is stopped.
@@ -61,8 +66,10 @@ fn run(args: &Args) -> Result<()> {
     )
     .map_err(|e| Failure::invalid(e.to_string()).hint("set CHORUS_HOME to a directory of your own"))?;
     let places = places.absolute().map_err(|e| Failure::io("cannot tell the working directory", &e))?;
-    if args.rebuild {
-        let found = serde_json::to_string(&daemon::rebuild(&places)?).map_err(|e| Failure::internal(e.to_string()))?;
+    if args.rebuild || args.salvage {
+        let params = DoctorParams { rebuild: args.rebuild, salvage: args.salvage };
+        let found = daemon::repair(&places, params)?;
+        let found = serde_json::to_string(&found).map_err(|e| Failure::internal(e.to_string()))?;
         return writeln!(std::io::stdout(), "{found}").map_err(|e| Failure::io("cannot print what was found", &e));
     }
     daemon::run(&places, args.detach)

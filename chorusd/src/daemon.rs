@@ -109,24 +109,28 @@ pub fn run_with(places: &Places, program: &Path, clock: Clock, stops: Stops, rea
     ended
 }
 
-/// Makes the index of `places` anew while no daemon runs, and tells how everything is.
+/// Makes the index of `places` anew, or salvages what its journal has, while no daemon runs, and tells how everything is.
 ///
 /// # Errors
 /// Why it could not be done; a daemon that runs is one reason.
-pub fn rebuild(places: &Places) -> Result<DoctorResult> {
+pub fn repair(places: &Places, params: DoctorParams) -> Result<DoctorResult> {
     let config = Config { resume_on_start: true, ..configure(places)? };
     home::prepare(&places.home)?;
     let _lock = InstanceLock::take(&places.home)?;
     let redactor = redactor(places, &config);
     log::start(&places.home, config.log_level, false, redactor.clone())?;
-    let set_aside = damage::set_aside(&places.home, Clock::system().now())?;
+    let now = Clock::system().now();
+    if params.salvage {
+        damage::set_journal_aside(&places.home, now)?;
+    }
+    let set_aside = if params.rebuild { damage::set_aside(&places.home, now)? } else { None };
     if let Some(aside) = &set_aside {
         tracing::warn!("the catalog is damaged; it was set aside as {}", aside.display());
     }
     let runtime = runtime()?;
     let mut found = runtime.block_on(async {
         let ops = Daemon::start(places, config, Clock::system(), (&own_program()?, redactor)).await?.ops;
-        let found = ops::doctor::doctor(&ops, DoctorParams { rebuild: true }).await;
+        let found = ops::doctor::doctor(&ops, params).await;
         ops.store.close().await?;
         found
     })?;
@@ -192,7 +196,7 @@ impl Daemon {
                 fatal.cancel();
             })
         };
-        let store = Arc::new(Store::open(&places.home, config.durability(), &on_fatal)?);
+        let store = Arc::new(Store::open(&places.home, config.durability(), &on_fatal, clock.now())?);
         let directory = Arc::new(Directory::default());
         let tasks = TaskTracker::new();
         let heads = store.journal.heads().await?;

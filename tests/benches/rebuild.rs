@@ -46,7 +46,8 @@ fn main() {
     let mut times = Vec::new();
     let mut rebuild = || {
         let took = time(|| {
-            let found = client.call::<Doctor>(&DoctorParams { rebuild: true }).expect("rebuilt");
+            let found =
+                client.call::<Doctor>(&DoctorParams { rebuild: true, ..DoctorParams::default() }).expect("rebuilt");
             assert_eq!(found.rebuilt.map(|rebuilt| rebuilt.sessions), Some(SESSIONS as u64));
         });
         times.push(took);

@@ -22,6 +22,7 @@ mod generated;
 mod git_tools;
 mod history;
 mod import;
+mod journal;
 mod ledger;
 mod lifecycle;
 mod long;

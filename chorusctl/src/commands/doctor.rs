@@ -1,7 +1,7 @@
 //! `chorusctl doctor`.
 
 use chorus_proto::error::exit;
-use chorus_proto::methods::doctor::{Check, Doctor, DoctorParams, DoctorResult, Rebuilt, Verdict};
+use chorus_proto::methods::doctor::{Check, Doctor, DoctorParams, DoctorResult, Rebuilt, Salvaged, Verdict};
 
 use crate::app::{App, read};
 use crate::connect;
@@ -21,6 +21,12 @@ pub struct Args {
     /// Works without a daemon too, and then sets a damaged chorus.db aside (chorus.db.damaged-TIME). Nothing is removed.
     #[arg(long)]
     rebuild: bool,
+    /// Make sessions of everything that a damaged live.db still has, and restore them as live conversations
+    ///
+    /// Works without a daemon too, and then sets aside a live.db that cannot be opened (db/damaged-TIME). Nothing is removed: messages
+    /// that were rewound are in the sessions as well, and the damaged files stay.
+    #[arg(long, conflicts_with = "rebuild")]
+    salvage: bool,
 }
 
 /// Checks, and shows what was found.
@@ -30,11 +36,12 @@ pub struct Args {
 pub fn run(args: &Args, app: &mut App) -> Result<(), Failure> {
     let raw = match connect::reach(&app.places()?.socket, &app.global)? {
         // The daemon may be the one that cannot start.
-        None if args.rebuild => connect::rebuild(app.global.socket.as_deref())?,
+        None if args.rebuild => connect::repair("--rebuild", app.global.socket.as_deref())?,
+        None if args.salvage => connect::repair("--salvage", app.global.socket.as_deref())?,
         None => app.call_raw::<Doctor>(&DoctorParams::default())?,
         Some(client) => {
             app.connected(client);
-            app.call_raw::<Doctor>(&DoctorParams { rebuild: args.rebuild })?
+            app.call_raw::<Doctor>(&DoctorParams { rebuild: args.rebuild, salvage: args.salvage })?
         }
     };
     let result: DoctorResult = read(&raw)?;
@@ -51,7 +58,23 @@ fn show(app: &mut App, result: &DoctorResult) -> Result<(), Failure> {
     for check in &result.checks {
         line(app, check, width)?;
     }
+    if let Some(salvaged) = &result.salvaged {
+        tell_salvaged(app, salvaged)?;
+    }
     result.rebuilt.as_ref().map_or(Ok(()), |rebuilt| tell(app, rebuilt))
+}
+
+fn tell_salvaged(app: &mut App, salvaged: &Salvaged) -> Result<(), Failure> {
+    let Salvaged { sessions, messages, unreadable, restored, set_aside } = salvaged;
+    let lost = if *unreadable > 0 { format!(" ({} unreadable)", count(*unreadable, "record")) } else { String::new() };
+    app.out.done(&format!("salvaged: {}, {}{lost}", count(*sessions, "session"), count(*messages, "message")))?;
+    if !restored.is_empty() {
+        app.out.done(&format!("live again: {}", safe::one_line(&restored.join(", "))))?;
+    }
+    for dir in set_aside {
+        app.out.done(&format!("the damaged files are kept in {}", safe::one_line(dir)))?;
+    }
+    Ok(())
 }
 
 fn line(app: &mut App, check: &Check, width: usize) -> Result<(), Failure> {

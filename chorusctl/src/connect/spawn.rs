@@ -83,14 +83,14 @@ impl Spawned {
     }
 }
 
-/// Runs `chorusd --rebuild` to its end and returns what it found.
+/// Runs `chorusd` with `flag`, `--rebuild` or `--salvage`, to its end and returns what it found.
 ///
 /// # Errors
 /// [`Failure`] where the program is not found or did not succeed; in its own words, where it has any.
-pub fn rebuild(socket: Option<&Path>) -> Result<Box<RawValue>, Failure> {
+pub fn repair(flag: &str, socket: Option<&Path>) -> Result<Box<RawValue>, Failure> {
     let program = program();
     let mut command = Command::new(&program);
-    command.arg("--rebuild").stdin(Stdio::null());
+    command.arg(flag).stdin(Stdio::null());
     if let Some(socket) = socket {
         command.arg("--socket").arg(socket);
     }

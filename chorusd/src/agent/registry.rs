@@ -398,7 +398,7 @@ mod tests {
     fn registry(home: &Path, clock: Clock) -> (Arc<Registry>, Arc<Facts>) {
         std::fs::create_dir(home.join(crate::store::DB)).unwrap();
         let on_fatal: crate::store::OnFatal = Arc::new(|failure| panic!("{failure}"));
-        let store = Arc::new(Store::open(home, Durability::Always, &on_fatal).unwrap());
+        let store = Arc::new(Store::open(home, Durability::Always, &on_fatal, jiff::Timestamp::UNIX_EPOCH).unwrap());
         let (id, dir) = (Uuid::new_v4(), home.to_owned());
         let (directory, tasks) = (Arc::<Directory>::default(), TaskTracker::new());
         let usage = Arc::new(Usage::new(store.clone(), clock.clone(), TimeZone::UTC));

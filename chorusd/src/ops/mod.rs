@@ -14,6 +14,7 @@ pub mod models;
 pub mod outside;
 pub mod permissions;
 mod rebuild;
+pub mod salvage;
 pub mod scan;
 mod secrets;
 pub mod select;

@@ -5,11 +5,15 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use uuid::Uuid;
 
 use super::catalog::schema::MIGRATIONS;
+use super::journal::{self, Checked, Readable};
+use super::recovery::{Incident, NEWEST};
 use super::session_files::sync_dir;
-use super::{CATALOG, DB, salvage, sqlite};
+use super::{CATALOG, DB, JOURNAL, salvage, sqlite};
 use crate::failure::{Failure, Result};
+use crate::message::ContextNo;
 
 /// Companions of a database: the write-ahead log and its index.
 const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
@@ -20,12 +24,19 @@ pub fn sqlite_version() -> (&'static str, bool) {
     (rusqlite::version(), rusqlite::version_number() >= sqlite::OLDEST)
 }
 
-/// What is wrong with the database at `path`; `thorough` compares the indexes with their tables, too. Blocks.
+/// What is wrong with the database at `path`, which this process does not have open; `thorough` compares the indexes with their tables,
+/// too. Blocks.
 #[must_use]
 pub fn problems(path: &Path, thorough: bool) -> Vec<String> {
-    if let Some(what) = of_length(path) {
-        return vec![what];
+    match of_length(path) {
+        Some(what) => vec![what],
+        None => problems_of_open(path, thorough),
     }
+}
+
+/// The same of a database that this process may have open. The file itself is not opened: closing it would drop SQLite's locks.
+#[must_use]
+pub fn problems_of_open(path: &Path, thorough: bool) -> Vec<String> {
     let check = if thorough { "integrity_check(20)" } else { "quick_check(20)" };
     let asked = sqlite::open_reader(path).and_then(|conn| {
         let mut statement = conn.prepare(&format!("PRAGMA {check}"))?;
@@ -36,6 +47,53 @@ pub fn problems(path: &Path, thorough: bool) -> Vec<String> {
         Ok(lines) => lines.into_iter().filter(|line| line != "ok").collect(),
         Err(failure) => vec![failure.message],
     }
+}
+
+/// Checks the records of the journal at `path`. Blocks.
+///
+/// # Errors
+/// A database of which nothing can be read.
+pub fn check_journal(path: &Path) -> Result<Checked> {
+    journal::check(&sqlite::open_reader(path)?)
+}
+
+/// What can be read of the contexts in the journal at `path`: of each its number, its agent, how many messages it should have, and what it
+/// has; `broken`: only of those that cannot be read back. Blocks.
+///
+/// # Errors
+/// A database of which nothing can be read.
+pub fn readable_contexts(path: &Path, broken: bool) -> Result<Vec<(ContextNo, Uuid, u64, Readable)>> {
+    let conn = sqlite::open_reader(path)?;
+    let checked = journal::check(&conn)?;
+    let wanted = checked.contexts.iter().filter(|found| found.broken.is_some() || !broken);
+    wanted
+        .map(|found| {
+            let head = &found.head;
+            Ok((head.context, head.agent, head.totals.messages, journal::readable(&conn, found)?))
+        })
+        .collect()
+}
+
+/// Sets the journal of `home` aside if it is damaged so that SQLite cannot work with it; what can be read of it is left for
+/// `doctor --salvage`. Nobody else may have it open. Blocks.
+///
+/// # Errors
+/// A file that cannot be moved.
+pub fn set_journal_aside(home: &Path, now: Timestamp) -> Result<()> {
+    let db = home.join(DB);
+    let path = db.join(JOURNAL);
+    if path.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    let found = problems(&path, true);
+    let Some(first) = found.first() else { return Ok(()) };
+    let mut incident = Incident::begin(&db, now, format!("{} is damaged: {first}", path.display()))?;
+    for name in [&format!("{JOURNAL}-wal"), &format!("{JOURNAL}-shm"), JOURNAL, NEWEST] {
+        incident.take(&db.join(name))?;
+    }
+    incident.facts.lost = true;
+    incident.note()?;
+    sync_dir(&db).map_err(|e| Failure::io(format_args!("cannot sync {}", db.display()), &e))
 }
 
 /// Why the file cannot be whole, told by its length alone; an error of the system is for the opening to tell.

@@ -10,6 +10,7 @@ mod background;
 pub mod catalog;
 pub mod damage;
 pub mod journal;
+pub mod recovery;
 pub mod reserved;
 mod salvage;
 pub mod session_files;
@@ -21,6 +22,8 @@ mod worker;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+
+use jiff::Timestamp;
 
 pub use catalog::Catalog;
 pub use journal::Journal;
@@ -68,10 +71,10 @@ impl Store {
     ///
     /// # Errors
     /// A database that cannot be opened, or is of a newer schema.
-    pub fn open(home: &Path, durability: Durability, on_fatal: &OnFatal) -> Result<Self> {
+    pub fn open(home: &Path, durability: Durability, on_fatal: &OnFatal, now: Timestamp) -> Result<Self> {
         let db = home.join(DB);
         let store = Self {
-            journal: Journal::open(&db.join(JOURNAL), durability, on_fatal)?,
+            journal: Journal::open(&db.join(JOURNAL), durability, on_fatal, now)?,
             catalog: Catalog::open(&db.join(CATALOG), on_fatal)?,
             files: SessionFiles::default(),
             on_fatal: on_fatal.clone(),

@@ -78,7 +78,7 @@ fn damaged(path: &Path, what: &str) -> Failure {
         Some(super::CATALOG) => {
             "`chorusctl doctor --rebuild` sets it aside and makes a new one from the agents' directories"
         }
-        _ => "move the file aside to start without it, or put a copy in its place",
+        _ => "`chorusctl doctor --salvage` sets it aside and makes sessions of everything that can still be read",
     };
     Failure::new(ErrorKind::StorageFailed, format!("cannot open {}: {what}", path.display())).hint(hint)
 }
@@ -103,6 +103,10 @@ impl Failure {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
                 Self::new(ErrorKind::Busy, "the database is locked by another program")
                     .hint("end whatever holds it open and try again")
+            }
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                Self::new(ErrorKind::StorageFailed, format!("the database is damaged: {error}"))
+                    .hint("`chorusctl doctor` says which one, and what to do")
             }
             _ => Self::new(ErrorKind::StorageFailed, format!("the database failed: {error}"))
                 .hint("check the disk; `chorusctl daemon logs` tells more"),

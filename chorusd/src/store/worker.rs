@@ -1,15 +1,18 @@
 //! Threads that own a database connection. The writer commits whatever is waiting together, so that many callers
 //! share one fsync; the reader sees the last commit and waits for no writer.
 
-use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
 use std::sync::{Arc, OnceLock};
 use std::thread;
+use std::time::Duration;
 
 use chorus_proto::ErrorKind;
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 use tokio::sync::oneshot;
 
 use super::OnFatal;
+use super::recovery::{Note, Watch};
 use super::sqlite::is_fatal;
 use crate::failure::{Failure, Result};
 
@@ -18,6 +21,18 @@ const QUEUE: usize = 8192;
 
 /// Most jobs in one commit.
 const GROUP: usize = 1024;
+
+/// How often the files of a database are compared with their paths while nothing is committed.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Looks after the files of a database that a writer has open.
+#[derive(Debug, Default)]
+pub struct Files {
+    /// Compares them with their paths.
+    pub watch: Watch,
+    /// Where the number of the newest event is kept besides.
+    pub newest: Option<Note>,
+}
 
 /// A job's answer, held back until the commit is known.
 type Finish = Box<dyn FnOnce(Result<()>) + Send>;
@@ -79,9 +94,9 @@ impl std::fmt::Debug for Message {
 
 impl Worker {
     /// A thread that commits jobs in groups.
-    pub fn writer(name: &str, conn: Connection, on_fatal: OnFatal) -> Result<Self> {
+    pub fn writer(name: &str, conn: Connection, on_fatal: OnFatal, files: Files) -> Result<Self> {
         let broken = Broken::default();
-        Self::spawn(name, broken.clone(), move |jobs| Writer { conn, on_fatal, broken }.run(&jobs))
+        Self::spawn(name, broken.clone(), move |jobs| Writer { conn, on_fatal, broken, files }.run(&jobs))
     }
 
     /// A thread that only reads.
@@ -215,12 +230,51 @@ struct Writer {
     conn: Connection,
     on_fatal: OnFatal,
     broken: Broken,
+    /// After the connection: its lock goes when SQLite's have gone.
+    files: Files,
 }
 
 impl Writer {
+    /// The next message; `None` when nobody can send one any more. The files are looked at while there is none.
+    fn next(&mut self, jobs: &Receiver<Message>) -> Option<Message> {
+        loop {
+            if self.files.watch.is_empty() || self.broken.get().is_some() {
+                return jobs.recv().ok();
+            }
+            match jobs.recv_timeout(LOOK) {
+                Ok(message) => return Some(message),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => {
+                    if self.looked(self.files.watch.before()).is_err() {
+                        self.tell_if_broken();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Passes on what a look at the files came to. Where one is gone, nothing more is acknowledged, and what SQLite would do as it
+    /// closes is left undone: it would be done to files of somebody else.
+    fn looked(&self, result: Result<()>) -> Result<()> {
+        result.inspect_err(|failure| {
+            self.breaks(failure.clone());
+            let _ = self.conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        })
+    }
+
+    /// Looks at the files once something is on the disk, before it is acknowledged.
+    fn committed(&mut self) -> Result<()> {
+        let result = self.files.watch.after();
+        self.looked(result)?;
+        if let Some(newest) = &self.files.newest {
+            newest.of(&self.conn);
+        }
+        Ok(())
+    }
+
     fn run(mut self, jobs: &Receiver<Message>) {
         let mut group = Vec::with_capacity(GROUP);
-        while let Ok(first) = jobs.recv() {
+        while let Some(first) = self.next(jobs) {
             let mut next = Some(first);
             let (mut close, mut alone) = (None, None);
             while let Some(message) = next.take() {
@@ -255,11 +309,18 @@ impl Writer {
     }
 
     fn alone(&mut self, job: Job) {
-        let Done { failed, finish } = job(self.broken.get().cloned().map_or(Ok(&self.conn), Err));
+        let before = match self.broken.get() {
+            Some(failure) => Err(failure.clone()),
+            None => self.looked(self.files.watch.before()),
+        };
+        let Done { failed, finish } = job(before.map(|()| &self.conn));
         if let Some(failure) = failed.filter(|failure| failure.fatal) {
             self.breaks(failure);
         }
-        finish(Ok(()));
+        finish(match self.broken.get() {
+            Some(failure) => Err(failure.clone()),
+            None => self.committed(),
+        });
         self.tell_if_broken();
     }
 
@@ -278,7 +339,7 @@ impl Writer {
         let mut finished = Vec::with_capacity(group.len());
         let alone = group.len() == 1;
         let mut jobs = group.drain(..);
-        let outcome = self.transaction(alone, &mut jobs, &mut finished);
+        let outcome = self.transaction(alone, &mut jobs, &mut finished).and_then(|()| self.committed());
         if let Err(failure) = &outcome {
             finished.extend(jobs.map(|(job, _)| job(Err(failure.clone()))));
         }
@@ -297,6 +358,7 @@ impl Writer {
         if let Some(failure) = self.broken.get() {
             return Err(failure.clone());
         }
+        self.looked(self.files.watch.before())?;
         self.execute("BEGIN IMMEDIATE")?;
         for (job, checked) in jobs {
             let savepoint = !alone && !checked;
@@ -363,7 +425,7 @@ mod tests {
     fn writer() -> Worker {
         let conn = Connection::open_in_memory().unwrap();
         conn.execute_batch("CREATE TABLE t(n INTEGER PRIMARY KEY)").unwrap();
-        Worker::writer("test", conn, Arc::new(|_| ())).unwrap()
+        Worker::writer("test", conn, Arc::new(|_| ()), Files::default()).unwrap()
     }
 
     fn insert(worker: &Worker, n: i64) -> impl Future<Output = Result<usize>> + use<> {
@@ -432,7 +494,8 @@ mod tests {
     async fn after_a_failed_sync_of_a_job_alone_nothing_is_acknowledged() {
         let conn = Connection::open_in_memory().unwrap();
         let (told, hears) = mpsc::sync_channel(1);
-        let worker = Worker::writer("test", conn, Arc::new(move |failure| _ = told.try_send(failure))).unwrap();
+        let on_fatal: OnFatal = Arc::new(move |failure| _ = told.try_send(failure));
+        let worker = Worker::writer("test", conn, on_fatal, Files::default()).unwrap();
         let fails = |code| {
             let error = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
             worker.alone(move |_| Err::<(), _>(error.into()))

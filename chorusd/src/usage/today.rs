@@ -183,7 +183,7 @@ mod tests {
     fn store(home: &Path) -> Arc<Store> {
         let _ = std::fs::create_dir(home.join(crate::store::DB));
         let on_fatal: crate::store::OnFatal = Arc::new(|failure| panic!("{failure}"));
-        Arc::new(Store::open(home, Durability::Always, &on_fatal).unwrap())
+        Arc::new(Store::open(home, Durability::Always, &on_fatal, Timestamp::UNIX_EPOCH).unwrap())
     }
 
     fn agent(daily_tokens: u64) -> Facts {

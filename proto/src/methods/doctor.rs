@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::method;
 
 method!(
-    /// Whether everything is as it should be; with `rebuild`, the index is made anew from the files first.
+    /// Whether everything is as it should be; with `rebuild`, the index is made anew from the files first; with `salvage`, sessions are
+    /// made of everything that a damaged journal still has.
     Doctor = "doctor", DoctorParams => DoctorResult
 );
 
@@ -16,6 +17,9 @@ pub struct DoctorParams {
     /// Make the tables of agents and sessions anew from the directories and session files.
     #[serde(default)]
     pub rebuild: bool,
+    /// Make sessions of what can still be read of live contexts that are damaged, and restore them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub salvage: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +29,9 @@ pub struct DoctorResult {
     /// What was rebuilt, where it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebuilt: Option<Rebuilt>,
+    /// What was salvaged, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub salvaged: Option<Salvaged>,
 }
 
 /// One thing that was looked at.
@@ -62,4 +69,19 @@ pub struct Rebuilt {
     /// What the damaged database is called now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_aside: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Salvaged {
+    /// Sessions that were made; they have the tag `salvaged`.
+    pub sessions: u64,
+    /// Messages in them.
+    pub messages: u64,
+    /// Records and messages that could not be read.
+    pub unreadable: u64,
+    /// Agents whose live context is a salvaged session now.
+    pub restored: Vec<String>,
+    /// Directories with the damaged files.
+    pub set_aside: Vec<String>,
 }

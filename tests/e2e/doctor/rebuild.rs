@@ -67,7 +67,7 @@ fn settings_destroyed_agents_and_the_hash_of_the_save_stay() {
     let path = home.sessions("a").join(format!("{changed}.json"));
     let text = fs::read_to_string(&path).expect("the session").replace("the original words", "other words");
     fs::write(&path, text).expect("changed");
-    let found = client.call::<Doctor>(&DoctorParams { rebuild: true }).expect("rebuilt");
+    let found = client.call::<Doctor>(&DoctorParams { rebuild: true, ..DoctorParams::default() }).expect("rebuilt");
     assert_eq!(found.rebuilt.map(|rebuilt| (rebuilt.agents, rebuilt.sessions)), Some((2, 1)));
     let agents = client.call::<List>(&ListParams { all: true }).expect("a list");
     assert_eq!((agents.agents.len(), agents.chosen.as_deref()), (3, Some("b")));
@@ -97,7 +97,10 @@ fn saves_meanwhile_are_in_the_new_index() {
             saved
         });
         for _ in 0..20 {
-            daemon.client().call::<Doctor>(&DoctorParams { rebuild: true }).expect("rebuilt");
+            daemon
+                .client()
+                .call::<Doctor>(&DoctorParams { rebuild: true, ..DoctorParams::default() })
+                .expect("rebuilt");
         }
         done.store(true, Ordering::Relaxed);
         saving.join().expect("a client")

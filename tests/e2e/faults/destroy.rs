@@ -10,8 +10,8 @@ use chorus_proto::{CallError, Client, ErrorKind};
 use chorus_tests::chat::{Chat as _, kind_of};
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::disk::SmallDisk;
-use chorus_tests::{Daemon, Home};
-use rusqlite::Connection;
+use chorus_tests::strace::{Strace, threads};
+use chorus_tests::{Daemon, Home, skip};
 
 use crate::home;
 
@@ -89,11 +89,12 @@ fn a_context_that_cannot_be_ended_does_not_keep_the_agent() {
     client.init("a");
     client.append("a", "saved");
     client.save("a", "saved");
-    let other = Connection::open(home.path.join("db/live.db")).expect("the journal");
-    other.execute_batch("BEGIN IMMEDIATE").expect("the lock");
+    let journal: Vec<u32> = threads(daemon.pid)["journal"].clone();
+    let full = ["-e", "trace=pwrite64", "-e", "inject=pwrite64:error=ENOSPC"];
+    let Some(full) = Strace::attach(&home, &journal, &full) else { return skip("strace cannot be used here") };
     let params = DestroyParams { name: "a".into(), keep_files: false, purge: false };
     let gone = client.call::<Destroy>(&params).expect("destroyed");
-    other.execute_batch("ROLLBACK").expect("released");
+    drop(full);
     assert!(Path::new(&gone.files.expect("a place in the trash")).is_dir());
     assert_gone(&mut client);
     daemon.kill9();

@@ -15,7 +15,8 @@ fn without_a_sandbox_every_command_is_asked_about_whatever_the_profile_allows() 
     assert!(!rig.workspace().join("ran.txt").exists());
     let shown = chorusctl(&rig.home, ["status"]).ok();
     assert!(shown.contains("sandbox none") && shown.contains("missing: commands see all that you see"), "{shown}");
-    let found = rig.client().call::<Doctor>(&DoctorParams { rebuild: false }).expect("doctor");
+    let found =
+        rig.client().call::<Doctor>(&DoctorParams { rebuild: false, ..DoctorParams::default() }).expect("doctor");
     let check = found.checks.iter().find(|check| check.name == "sandbox").expect("a check");
     assert!(check.verdict == Verdict::Warn && check.hint.is_some(), "{check:?}");
     assert!(check.text.contains("every command is asked about"), "{check:?}");
@@ -28,7 +29,8 @@ fn the_level_is_shown() {
         assert!(WAYS.contains(&&*way));
         let shown = chorusctl(&rig.home, ["status"]).ok();
         assert!(shown.contains(&format!("sandbox {way}")), "{shown}");
-        let found = rig.client().call::<Doctor>(&DoctorParams { rebuild: false }).expect("doctor");
+        let found =
+            rig.client().call::<Doctor>(&DoctorParams { rebuild: false, ..DoctorParams::default() }).expect("doctor");
         let check = found.checks.iter().find(|check| check.name == "sandbox").expect("a check");
         assert!(check.verdict == Verdict::Ok && check.text.contains("made by"), "{check:?}");
     }

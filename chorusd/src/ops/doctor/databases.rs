@@ -13,12 +13,15 @@ pub fn checks(home: &Path, thorough: bool) -> Vec<Check> {
     let verdict = if good { Verdict::Ok } else { Verdict::Fail };
     let mut checks = vec![check("SQLite", verdict, format!("{version}, built in"))];
     let hints = [
-        (JOURNAL, "save what is live (chorusctl context save), stop the daemon and move the file aside"),
+        (
+            JOURNAL,
+            "chorusctl daemon stop, then chorusctl doctor --salvage: it makes sessions of everything that can be read",
+        ),
         (CATALOG, "chorusctl daemon stop, then chorusctl doctor --rebuild: it makes a new one from the directories"),
     ];
     for (name, hint) in hints {
         let path = home.join(DB).join(name);
-        let problems = damage::problems(&path, thorough);
+        let problems = damage::problems_of_open(&path, thorough);
         checks.push(match problems.first() {
             None => {
                 let kind = if thorough { "every page and index is sound" } else { "every page is sound" };

@@ -5,26 +5,33 @@ mod databases;
 mod discord;
 mod files;
 mod home;
+mod journal;
 mod machine;
 mod models;
 mod sandbox;
 
 use chorus_proto::methods::doctor::{Check, DoctorParams, DoctorResult, Verdict};
 
-use super::{Ops, blocking, rebuild};
+use super::{Ops, blocking, rebuild, salvage};
 use crate::failure::Result;
-use crate::store::CATALOG;
+use crate::store::{CATALOG, JOURNAL};
 
-/// Looks at everything; rebuilds the index first if asked and if its database is whole.
+/// Looks at everything; rebuilds the index, or salvages what a damaged journal has, first if asked and if the database is whole.
 ///
 /// # Errors
 /// A database or directory that cannot be read at all.
 pub async fn doctor(ops: &Ops, params: DoctorParams) -> Result<DoctorResult> {
     let (home, thorough) = (ops.home.clone(), params.rebuild);
     let mut checks = blocking(move || Ok(databases::checks(&home, thorough))).await?;
-    let damaged = checks.iter().any(|check| check.name == CATALOG && check.verdict == Verdict::Fail);
+    let failed = |name: &str| checks.iter().any(|check| check.name == name && check.verdict == Verdict::Fail);
+    let (damaged, journal_damaged) = (failed(CATALOG), failed(JOURNAL));
     // Writing into a damaged database would make it worse: it is set aside without a daemon.
     let rebuilt = if params.rebuild && !damaged { Some(rebuild::rebuild(ops).await?) } else { None };
+    let salvaged =
+        if params.salvage && !damaged && !journal_damaged { Some(salvage::salvage(ops).await?) } else { None };
+    if !journal_damaged {
+        checks.extend(journal::checks(ops).await?);
+    }
     if !damaged {
         checks.extend(files::checks(ops).await?);
         checks.extend(audit::checks(ops).await?);
@@ -35,7 +42,7 @@ pub async fn doctor(ops: &Ops, params: DoctorParams) -> Result<DoctorResult> {
     checks.extend(discord::checks(ops).await?);
     checks.extend(blocking(|| Ok(machine::checks())).await?);
     checks.extend(sandbox::checks(ops.registry.world.sandbox.known().await));
-    Ok(DoctorResult { checks, rebuilt })
+    Ok(DoctorResult { checks, rebuilt, salvaged })
 }
 
 fn check(name: &str, verdict: Verdict, text: impl Into<String>) -> Check {

@@ -33,8 +33,9 @@ pub use tasks::{Found, TaskRow};
 pub use usage::{CallKind, DayRow, Spent, Sums, UsageFilter, UsageRow};
 
 use super::OnFatal;
+use super::recovery::Watch;
 use super::sqlite;
-use super::worker::Worker;
+use super::worker::{Files, Worker};
 use crate::failure::{Failure, Result};
 use crate::redact::Redactor;
 
@@ -57,8 +58,9 @@ impl Catalog {
         // page before it is written to its place.
         conn.pragma_update(None, "wal_autocheckpoint", 4000)?;
         let reader = sqlite::open_reader(path)?;
+        let files = Files { watch: Watch::of(path, None)?, newest: None };
         Ok(Self {
-            writer: Worker::writer("catalog", conn, on_fatal.clone())?,
+            writer: Worker::writer("catalog", conn, on_fatal.clone(), files)?,
             reader: Worker::reader("catalog-read", reader)?,
             path: path.to_owned(),
             hear_audit: audit_chain::HearAudit::default(),

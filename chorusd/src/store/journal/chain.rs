@@ -3,6 +3,7 @@
 use rusqlite::{Connection, OptionalExtension as _, params};
 use uuid::Uuid;
 
+use super::record::Place;
 use super::{NewHead, Record, unreadable};
 use crate::failure::{Failure, Result};
 use crate::message::{ContextNo, Stored};
@@ -12,6 +13,7 @@ use chorus_proto::WorkingSet;
 /// The end of a chain, to add to. Whoever adds writes [`Chain::newest`] into the head.
 #[derive(Debug)]
 pub struct Chain {
+    context: ContextNo,
     newest: Option<i64>,
 }
 
@@ -40,9 +42,9 @@ pub enum Entry {
 }
 
 impl Chain {
-    /// A chain without records.
-    pub fn empty() -> Self {
-        Self { newest: None }
+    /// A chain of `context` without records.
+    pub fn empty(context: ContextNo) -> Self {
+        Self { context, newest: None }
     }
 
     /// The chain of `context`; where there is no such context, `begin` is made its head.
@@ -51,7 +53,7 @@ impl Chain {
             return Ok(chain);
         }
         begin.insert(conn, context)?;
-        Ok(Self::empty())
+        Ok(Self::empty(context))
     }
 
     /// The chain of a context that there is.
@@ -65,10 +67,11 @@ impl Chain {
     }
 
     pub fn add(&mut self, conn: &Connection, number: u32, record: &Record<'_>) -> Result<()> {
+        let place = Place { before: self.newest, number };
         conn.prepare_cached("INSERT INTO records (before, number, envelope) VALUES (?1, ?2, ?3)")?.execute(params![
             self.newest,
             number,
-            record.encode()?
+            record.encode(self.context, place)?
         ])?;
         self.newest = Some(conn.last_insert_rowid());
         Ok(())
@@ -80,7 +83,7 @@ fn find(conn: &Connection, context: ContextNo) -> Result<Option<Chain>> {
         .prepare_cached("SELECT last_record FROM contexts WHERE id = ?1")?
         .query_row([context.0], |row| row.get(0))
         .optional()?;
-    Ok(newest.map(|newest| Chain { newest }))
+    Ok(newest.map(|newest| Chain { context, newest }))
 }
 
 /// The records of a context in order, each with its number.
@@ -91,24 +94,31 @@ pub fn load(conn: &Connection, context: ContextNo) -> Result<Vec<(u32, Entry)>> 
     while let Some(id) = next {
         let mut rows = statement.query([id])?;
         let row = rows.next()?.ok_or_else(|| unreadable("one in the middle of a context is missing"))?;
-        let number: u32 = row.get(1)?;
+        let place = Place { before: row.get(0)?, number: row.get(1)? };
+        let number = place.number;
         // A damaged link could lead in a circle.
         if entries.last().is_some_and(|(after, _)| *after <= number) {
             return Err(unreadable(format_args!("number {number} is out of order")));
         }
         let envelope = row.get_ref(2)?.as_blob().map_err(|e| Failure::internal(e.to_string()))?;
-        entries.push((number, entry(number, envelope)?));
-        next = row.get(0)?;
+        let (of, entry) = entry(envelope, place)?;
+        if of.is_some_and(|of| of != context) {
+            return Err(unreadable(format_args!("number {number} belongs to another context")));
+        }
+        entries.push((number, entry));
+        next = place.before;
     }
     entries.reverse();
     Ok(entries)
 }
 
-fn entry(number: u32, envelope: &[u8]) -> Result<Entry> {
-    Ok(match Record::decode(envelope)? {
+/// Reads a record, and the context that it names.
+pub(super) fn entry(envelope: &[u8], place: Place) -> Result<(Option<ContextNo>, Entry)> {
+    let (context, record) = Record::decode(envelope, place)?;
+    let entry = match record {
         Record::Message { json } => {
             let message = Stored::parse(Bytes::copy_from_slice(json));
-            Entry::Message(message.map_err(|e| unreadable(format_args!("message {number}: {e}")))?)
+            Entry::Message(message.map_err(|e| unreadable(format_args!("message {}: {e}", place.number)))?)
         }
         Record::Session { id, messages } => Entry::Session { id: Uuid::from_bytes(id), messages },
         Record::WorkingSet { json } => {
@@ -119,7 +129,8 @@ fn entry(number: u32, envelope: &[u8]) -> Result<Entry> {
         Record::Compact { json } => Entry::Compact(Bytes::copy_from_slice(json)),
         Record::Uncompact => Entry::Uncompact,
         Record::Restoration { input, output } => Entry::Restoration { input, output },
-    })
+    };
+    Ok((context, entry))
 }
 
 /// Marks a context as ended; its records are trimmed later.

@@ -47,6 +47,17 @@ pub fn insert(conn: &Connection, event: NewEvent) -> Result<Event> {
     })
 }
 
+/// Keeps a notice under the number `seq`, which is higher than any so far.
+pub fn insert_at(conn: &Connection, seq: u64, at: Timestamp, data: &Value) -> Result<()> {
+    conn.prepare_cached("INSERT INTO events (seq, at, type, data) VALUES (?1, ?2, ?3, ?4)")?.execute(params![
+        seq,
+        to_nanos(at),
+        EventType::Notice.as_str(),
+        data.to_string()
+    ])?;
+    Ok(())
+}
+
 /// Number of the newest event; 0 before the first.
 pub fn last(conn: &Connection) -> Result<u64> {
     Ok(conn.prepare_cached("SELECT coalesce(max(seq), 0) FROM events")?.query_row([], |row| row.get(0))?)

@@ -133,17 +133,19 @@ pub fn restored(conn: &Connection, context: ContextNo, cost: TokenPair) -> Resul
     Ok(())
 }
 
+/// What [`read`] reads.
+pub(super) const SELECT: &str =
+    "SELECT id, agent_id, started_at, last_activity_at, idle_deadline_at, messages, queries,
+    chars, parent_id, saved_messages, saved_session, base_session, turn, restored_input, restored_output FROM contexts";
+
 /// All heads.
 pub fn all(conn: &Connection) -> Result<Vec<Head>> {
-    let mut statement = conn.prepare(
-        "SELECT id, agent_id, started_at, last_activity_at, idle_deadline_at, messages, queries, chars, parent_id,
-                saved_messages, saved_session, base_session, turn, restored_input, restored_output FROM contexts WHERE NOT ended ORDER BY id",
-    )?;
+    let mut statement = conn.prepare(&format!("{SELECT} WHERE NOT ended ORDER BY id"))?;
     let heads = statement.query_map([], read)?.collect::<rusqlite::Result<_>>()?;
     Ok(heads)
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Head> {
+pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Head> {
     Ok(Head {
         context: ContextNo(row.get(0)?),
         agent: uuid(row, 1)?.unwrap_or_default(),

@@ -67,7 +67,7 @@ impl Journal {
                 chain::end(conn, old)?;
             }
             head.insert(conn, context)?;
-            let mut chain = Chain::empty();
+            let mut chain = Chain::empty(context);
             chain.add(conn, 0, &Record::Session { id: *session.as_bytes(), messages: held.messages })?;
             chain.add(conn, 1, &Record::WorkingSet { json: &working_set })?;
             let mut first = 2_u32;
@@ -100,7 +100,7 @@ impl Journal {
                 chain::end(conn, old)?;
             }
             head.insert(conn, context)?;
-            let mut chain = Chain::empty();
+            let mut chain = Chain::empty(context);
             chain.add(conn, 0, &Record::WorkingSet { json: &working_set })?;
             let TokenPair { input, output } = restoration;
             chain.add(conn, 1, &Record::Restoration { input, output })?;

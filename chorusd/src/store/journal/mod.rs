@@ -5,10 +5,13 @@
 
 mod chain;
 mod change;
-mod events;
+mod check;
+mod crc;
+pub(super) mod events;
 mod head;
 mod links;
 mod marks;
+mod readable;
 mod record;
 mod schema;
 mod turn;
@@ -27,16 +30,20 @@ use uuid::Uuid;
 
 pub use chain::Entry;
 pub use change::{Change, ChangeRecord};
+pub use check::{Checked, check};
+pub use crc::crc32;
 pub use events::NewEvent;
 pub use head::{Head, NewHead, from_nanos, to_nanos};
 pub use links::{Behind, Reference, Renewal};
+pub use readable::{Readable, readable};
 pub use record::{Record, unreadable};
 pub use turn::{KnownTurn, TurnMark};
 
 use self::chain::Chain;
+use super::recovery::{self, Lock, Note, Watch};
 use super::session_files::sync;
 use super::sqlite;
-use super::worker::Worker;
+use super::worker::{Files, Worker};
 use super::{Durability, OnFatal};
 use crate::failure::{Failure, Result};
 use crate::message::{ContextNo, Stored, Totals};
@@ -84,6 +91,7 @@ pub struct Journal {
     next: AtomicI64,
     /// SQLite's write-ahead log, where the last commits are.
     log: PathBuf,
+    newest: Note,
     /// Events as they are committed, in order. Observers that are too slow miss the oldest.
     events: broadcast::Sender<Arc<Event>>,
     /// Number of the last event that was told.
@@ -94,16 +102,27 @@ pub struct Journal {
 const WAITING: usize = 4096;
 
 impl Journal {
-    pub(super) fn open(path: &Path, durability: Durability, on_fatal: &OnFatal) -> Result<Self> {
+    pub(super) fn open(path: &Path, durability: Durability, on_fatal: &OnFatal, now: Timestamp) -> Result<Self> {
+        let found = recovery::look(path, now)?;
         let conn = sqlite::open(path, schema::MIGRATIONS)?;
         if let Durability::Interval(_) = durability {
             conn.pragma_update(None, "synchronous", "NORMAL")?;
         }
         let next = schema::last_context(&conn)? + 1;
+        if let Some((text, seq)) = found.settle(path, events::last(&conn)?, now)? {
+            tracing::error!("{text}");
+            events::insert_at(&conn, seq, now, &json!({"text": text}))?;
+        }
         let told = Arc::new(AtomicU64::new(events::last(&conn)?));
+        // From here on no other process reads or writes it.
+        let watch = Watch::of(path, Some(Lock::take(path)?))?;
+        let newest = Note::open(path.parent().unwrap_or(path), durability);
+        newest.of(&conn);
         let reader = sqlite::open_reader(path)?;
+        let files = Files { watch, newest: Some(newest.clone()) };
         Ok(Self {
-            writer: Worker::writer("journal", conn, on_fatal.clone())?,
+            writer: Worker::writer("journal", conn, on_fatal.clone(), files)?,
+            newest,
             reader: Worker::reader("journal-read", reader)?,
             next: AtomicI64::new(next),
             log: path.with_extension("db-wal"),
@@ -255,7 +274,7 @@ impl Journal {
     ) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             chain::clear(conn, context)?;
-            let mut chain = Chain::empty();
+            let mut chain = Chain::empty(context);
             for (number, message) in (0_u32..).zip(&messages) {
                 chain.add(conn, number, &Record::Message { json: message.json() })?;
             }
@@ -327,6 +346,14 @@ impl Journal {
             .await
     }
 
+    /// Copies the journal as of the last commit to `path`, which is not there yet.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub async fn copy_to(&self, path: PathBuf) -> Result<()> {
+        self.reader.submit(move |conn| Ok(conn.execute("VACUUM INTO ?1", [path.to_string_lossy()]).map(drop)?)).await
+    }
+
     /// Contexts that have ended and were not trimmed: a crash came between.
     ///
     /// # Errors
@@ -368,11 +395,15 @@ impl Journal {
     /// # Errors
     /// A sync that failed: fatal.
     pub async fn flush(&self) -> Result<()> {
-        let log = self.log.clone();
-        tokio::task::spawn_blocking(move || sync(&std::fs::File::open(log)?))
-            .await
-            .map_err(|e| Failure::internal(e.to_string()))?
-            .map_err(|e| Failure::io("cannot sync the journal", &e))
+        let (log, newest, told) = (self.log.clone(), self.newest.clone(), self.told.load(Ordering::Acquire));
+        tokio::task::spawn_blocking(move || {
+            sync(&std::fs::File::open(log)?)?;
+            newest.write(told);
+            Ok(())
+        })
+        .await
+        .map_err(|e| Failure::internal(e.to_string()))?
+        .map_err(|e: std::io::Error| Failure::io("cannot sync the journal", &e))
     }
 
     /// Acknowledges nothing more: `failure` is fatal.

@@ -1,15 +1,36 @@
-//! A record's bytes: a version byte and a `bincode` envelope.
+//! A record's bytes: a version byte, a checksum and a `bincode` envelope.
 //!
-//! The message travels inside as JSON bytes: it is kept as it came, and bincode cannot decode self-describing values.
+//! The message travels inside as JSON bytes: it is kept as it came, and bincode cannot decode self-describing values. The checksum
+//! covers the envelope, the context that the record belongs to and its place in there, so that a damaged row is found when it is read.
 
 use bincode::config::{Configuration, standard};
 use bincode::{BorrowDecode, Encode};
 use chorus_proto::ErrorKind;
 
+use super::crc::crc32;
 use crate::failure::{Failure, Result};
+use crate::message::ContextNo;
 
-/// First byte of every record.
-const VERSION: u8 = 1;
+/// First byte of every record: version 2 has a checksum and names its context.
+const VERSION: u8 = 2;
+/// First byte of the records of earlier releases, without either.
+const BARE: u8 = 1;
+
+/// Where a record stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Row of the record before it in its context.
+    pub before: Option<i64>,
+    /// Its number in there.
+    pub number: u32,
+}
+
+impl Place {
+    fn checksum(self, body: &[u8]) -> u32 {
+        let before = self.before.unwrap_or(0).to_le_bytes();
+        crc32(crc32(crc32(0, &before), &self.number.to_le_bytes()), body)
+    }
+}
 
 /// One entry of a context's journal. Variants are appended, never moved: their order is part of the format.
 #[derive(Debug, PartialEq, Eq, Encode, BorrowDecode)]
@@ -35,66 +56,109 @@ pub enum Record<'a> {
 const CONFIG: Configuration = standard();
 
 impl<'a> Record<'a> {
-    /// The envelope.
+    /// The envelope of a record of `context` at `place`.
     ///
     /// # Errors
     /// Never for these shapes; bincode's signature asks.
-    pub fn encode(&self) -> Result<Vec<u8>> {
-        let mut bytes = vec![VERSION];
-        bincode::encode_into_std_write(self, &mut bytes, CONFIG).map_err(|e| Failure::internal(e.to_string()))?;
+    pub fn encode(&self, context: ContextNo, place: Place) -> Result<Vec<u8>> {
+        let mut bytes = vec![VERSION, 0, 0, 0, 0];
+        bincode::encode_into_std_write((context.0, self), &mut bytes, CONFIG)
+            .map_err(|e| Failure::internal(e.to_string()))?;
+        let sum = place.checksum(&bytes[5..]);
+        bytes[1..5].copy_from_slice(&sum.to_le_bytes());
         Ok(bytes)
     }
 
-    /// Reads an envelope.
+    /// Reads an envelope that stands at `place`, and the context that it names; those of earlier releases name none.
     ///
     /// # Errors
-    /// A version that is not known, or bytes that are no record.
-    pub fn decode(envelope: &'a [u8]) -> Result<Self> {
+    /// A version that is not known, a checksum that does not fit, or bytes that are no record.
+    pub fn decode(envelope: &'a [u8], place: Place) -> Result<(Option<ContextNo>, Self)> {
         match envelope.split_first() {
-            Some((&VERSION, body)) => match bincode::borrow_decode_from_slice(body, CONFIG) {
-                Ok((record, used)) if used == body.len() => Ok(record),
-                Ok(_) => Err(unreadable("bytes after the record")),
-                Err(e) => Err(unreadable(e)),
-            },
+            Some((&VERSION, rest)) => {
+                let (sum, body) = rest.split_at_checked(4).ok_or_else(|| unreadable("it is cut off"))?;
+                if *sum != place.checksum(body).to_le_bytes() {
+                    return Err(unreadable("its checksum does not fit"));
+                }
+                let (context, record) = whole::<(i64, Self)>(body)?;
+                Ok((Some(ContextNo(context)), record))
+            }
+            Some((&BARE, body)) => Ok((None, whole(body)?)),
             Some((version, _)) => Err(unreadable(format_args!("version {version} is not known"))),
             None => Err(unreadable("it is empty")),
         }
     }
 }
 
+fn whole<'a, T: BorrowDecode<'a, ()>>(body: &'a [u8]) -> Result<T> {
+    match bincode::borrow_decode_from_slice(body, CONFIG) {
+        Ok((value, used)) if used == body.len() => Ok(value),
+        Ok(_) => Err(unreadable("bytes after the record")),
+        Err(e) => Err(unreadable(e)),
+    }
+}
+
 /// A record that cannot be read.
 pub fn unreadable(reason: impl std::fmt::Display) -> Failure {
     Failure::new(ErrorKind::StorageFailed, format!("a record of the journal cannot be read: {reason}"))
-        .hint("keep a copy of db/live.db before anything else; saved sessions are not affected")
+        .hint("`chorusctl doctor --salvage` makes a session of everything that can still be read")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const PLACE: Place = Place { before: Some(7), number: 3 };
+
+    fn bare(bytes: &[u8]) -> Record<'_> {
+        let (context, record) = Record::decode(bytes, PLACE).unwrap();
+        assert_eq!(context, None);
+        record
+    }
+
     /// Bytes as version 1 wrote them: they must load for ever.
     #[test]
     fn old_bytes_load() {
-        let message = [1, 0, 2, b'{', b'}'];
-        assert_eq!(Record::decode(&message).unwrap(), Record::Message { json: b"{}" });
+        assert_eq!(bare(&[1, 0, 2, b'{', b'}']), Record::Message { json: b"{}" });
         let mut session = vec![1, 1];
         session.extend_from_slice(&[7; 16]);
         session.push(42);
-        assert_eq!(Record::decode(&session).unwrap(), Record::Session { id: [7; 16], messages: 42 });
-        assert_eq!(Record::decode(&[1, 2, 2, b'{', b'}']).unwrap(), Record::WorkingSet { json: b"{}" });
-        assert_eq!(Record::decode(&[1, 3, 9, 12]).unwrap(), Record::Rewind { keep: 9, saved: 12 });
-        assert_eq!(Record::decode(&[1, 4]).unwrap(), Record::Unrewind);
-        assert_eq!(Record::decode(&[1, 5, 2, b'{', b'}']).unwrap(), Record::Compact { json: b"{}" });
-        assert_eq!(Record::decode(&[1, 6]).unwrap(), Record::Uncompact);
-        assert_eq!(Record::decode(&[1, 7, 9, 12]).unwrap(), Record::Restoration { input: 9, output: 12 });
-        assert_eq!(Record::Message { json: b"{}" }.encode().unwrap(), message);
-        assert_eq!(Record::Session { id: [7; 16], messages: 42 }.encode().unwrap(), session);
+        assert_eq!(bare(&session), Record::Session { id: [7; 16], messages: 42 });
+        assert_eq!(bare(&[1, 2, 2, b'{', b'}']), Record::WorkingSet { json: b"{}" });
+        assert_eq!(bare(&[1, 3, 9, 12]), Record::Rewind { keep: 9, saved: 12 });
+        assert_eq!(bare(&[1, 4]), Record::Unrewind);
+        assert_eq!(bare(&[1, 5, 2, b'{', b'}']), Record::Compact { json: b"{}" });
+        assert_eq!(bare(&[1, 6]), Record::Uncompact);
+        assert_eq!(bare(&[1, 7, 9, 12]), Record::Restoration { input: 9, output: 12 });
+    }
+
+    /// The same of version 2.
+    #[test]
+    fn bytes_with_a_checksum_load_where_they_were_written() {
+        let message = Record::Message { json: b"{}" };
+        let bytes = [2, 0x40, 0xd0, 0xbb, 0x7b, 10, 0, 2, b'{', b'}'];
+        assert_eq!(message.encode(ContextNo(5), PLACE).unwrap(), bytes);
+        assert_eq!(Record::decode(&bytes, PLACE).unwrap(), (Some(ContextNo(5)), message));
+        for place in [Place { before: None, ..PLACE }, Place { before: Some(6), ..PLACE }, Place { number: 2, ..PLACE }]
+        {
+            assert!(Record::decode(&bytes, place).is_err(), "{place:?}");
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_is_an_error() {
+        let bytes = Record::Message { json: br#"{"content":"hello"}"# }.encode(ContextNo(300), PLACE).unwrap();
+        for bit in 0..bytes.len() * 8 {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(Record::decode(&flipped, PLACE).is_err(), "bit {bit}");
+        }
     }
 
     #[test]
     fn damage_is_an_error() {
-        for bytes in [&[][..], &[9, 0, 0], &[1], &[1, 77], &[1, 0, 9, 1], &[1, 0, 0, 0]] {
-            assert!(Record::decode(bytes).is_err(), "{bytes:?}");
+        for bytes in [&[][..], &[9, 0, 0], &[1], &[1, 77], &[1, 0, 9, 1], &[1, 0, 0, 0], &[2], &[2, 0, 0, 0, 0]] {
+            assert!(Record::decode(bytes, PLACE).is_err(), "{bytes:?}");
         }
     }
 }

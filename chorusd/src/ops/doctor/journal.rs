@@ -1,0 +1,70 @@
+//! The records of live contexts, and damage of the journal that was found before.
+
+use chorus_proto::methods::doctor::{Check, Verdict};
+
+use super::{check, check_with, some_of};
+use crate::failure::Result;
+use crate::ops::{Ops, blocking};
+use crate::store::recovery::incidents;
+use crate::store::{DB, JOURNAL, damage};
+
+const NAME: &str = "journal";
+const SALVAGE: &str = "chorusctl doctor --salvage";
+
+/// Whether every live context can be read back, and what was damaged before.
+///
+/// # Errors
+/// A database that cannot be read.
+pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
+    let path = ops.home.join(DB).join(JOURNAL);
+    let checked = blocking(move || damage::check_journal(&path)).await?;
+    let named = |agent| match ops.directory.by_id(agent) {
+        Some(entry) => entry.facts.name.clone(),
+        None => format!("the unknown agent {agent}"),
+    };
+    let mut checks = Vec::new();
+    let broken: Vec<String> = checked
+        .broken()
+        .filter_map(|found| Some(format!("{}: {}", named(found.head.agent), found.broken.as_ref()?)))
+        .collect();
+    if !broken.is_empty() {
+        let text = format!(
+            "{} of {} contexts cannot be read back: {}",
+            broken.len(),
+            checked.contexts.len(),
+            some_of(&broken)
+        );
+        checks.push(check_with(NAME, Verdict::Fail, text, SALVAGE));
+    }
+    if checked.orphans + checked.holes > 0 {
+        let text = format!("{} records belong to no context, {} rows cannot be read", checked.orphans, checked.holes);
+        let hint = "keep a copy of db/live.db, then put one from a backup in its place";
+        checks.push(check_with(NAME, Verdict::Fail, text, hint));
+    }
+    let unknown = checked.contexts.iter().filter(|found| ops.directory.by_id(found.head.agent).is_none());
+    let unknown: Vec<String> = unknown.map(|found| found.head.agent.to_string()).collect();
+    if !unknown.is_empty() {
+        let text = format!("{} contexts belong to no agent that there is: {}", unknown.len(), some_of(&unknown));
+        checks.push(check_with(
+            NAME,
+            Verdict::Warn,
+            text,
+            "`chorusctl doctor --rebuild` finds agents by their directories",
+        ));
+    }
+    if checks.is_empty() {
+        let text = format!("{} records of {} contexts, each in its place", checked.records, checked.contexts.len());
+        checks.push(check(NAME, Verdict::Ok, text));
+    }
+    let db = ops.home.join(DB);
+    for incident in blocking(move || Ok(incidents(&db))).await? {
+        let (facts, dir) = (&incident.facts, format!("db/{}", incident.name()));
+        let text = format!("damaged at {:.0}: {} ({dir})", facts.at, facts.what);
+        checks.push(match (facts.salvaged, facts.lost) {
+            (true, _) => check_with(NAME, Verdict::Info, text, format!("delete {dir} once nothing of it is needed")),
+            (false, true) => check_with(NAME, Verdict::Fail, text, SALVAGE),
+            (false, false) => check_with(NAME, Verdict::Warn, text, SALVAGE),
+        });
+    }
+    Ok(checks)
+}

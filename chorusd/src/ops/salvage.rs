@@ -1,0 +1,207 @@
+//! Makes sessions of everything that a damaged journal still has, and puts them back as live contexts.
+
+use std::path::{Path, PathBuf};
+
+use chorus_proto::methods::doctor::Salvaged;
+use chorus_proto::session::SESSION_SCHEMA;
+use chorus_proto::{Session, SessionHeader, SummarySource, Trigger, WorkingSet};
+use uuid::Uuid;
+
+use super::session::get;
+use super::{Ops, blocking};
+use crate::agent::event::{Restore, Verb};
+use crate::agent::save::{Place, write};
+use crate::failure::{Failure, Result};
+use crate::message::{ContextNo, Stored, Totals};
+use crate::session::{MessageHash, slug};
+use crate::store::journal::Readable;
+use crate::store::recovery::{Incident, incidents, readable};
+use crate::store::{DB, JOURNAL, damage, session_files};
+use crate::summary::{self, Digest};
+
+/// Given to the sessions that are made.
+const TAG: &str = "salvaged";
+
+/// Takes what can still be read of contexts that cannot be read back, and of journals that were set aside. Each becomes a session of its
+/// agent and, unless the agent has gone on since, its live context again. The damaged files are kept.
+///
+/// # Errors
+/// A database that cannot be read, or a disk that does not take the copies: what was done until then stays.
+pub async fn salvage(ops: &Ops) -> Result<Salvaged> {
+    // No agent comes or goes.
+    let _alone = ops.agents_lock.lock().await;
+    let mut done = Salvaged::default();
+    let db = ops.home.join(DB);
+    let of = db.clone();
+    for mut incident in blocking(move || Ok(incidents(&of))).await? {
+        if incident.facts.salvaged {
+            continue;
+        }
+        if let Some(path) = readable(&incident.dir) {
+            let found = blocking(move || damage::readable_contexts(&path, false)).await?;
+            for (context, agent, expected, all) in found {
+                if !is_live(ops, context, agent, expected).await? {
+                    take(ops, agent, expected, all, None, &mut done).await?;
+                }
+            }
+            done.set_aside.push(shown(&incident.dir));
+        }
+        incident.facts.salvaged = true;
+        blocking(move || incident.note()).await?;
+    }
+    let journal = db.join(JOURNAL);
+    let of = journal.clone();
+    let found = blocking(move || damage::readable_contexts(&of, true)).await?;
+    if !found.is_empty() {
+        let aside = set_aside(ops, &journal, found.len()).await?;
+        done.set_aside.push(shown(&aside));
+    }
+    for (context, agent, expected, all) in found {
+        take(ops, agent, expected, all, Some(context), &mut done).await?;
+    }
+    tracing::info!(sessions = done.sessions, messages = done.messages, unreadable = done.unreadable, "salvaged");
+    Ok(done)
+}
+
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// Whether the journal in use has the whole context.
+async fn is_live(ops: &Ops, context: ContextNo, agent: Uuid, messages: u64) -> Result<bool> {
+    let heads = ops.store.journal.heads().await?;
+    Ok(heads.iter().any(|head| (head.context, head.agent) == (context, agent) && head.totals.messages >= messages))
+}
+
+/// Keeps a copy of the journal as it is.
+async fn set_aside(ops: &Ops, journal: &Path, contexts: usize) -> Result<PathBuf> {
+    let what = format!("{}: {contexts} contexts could not be read back", journal.display());
+    let mut incident = Incident::begin(journal.parent().unwrap_or(journal), ops.clock.now(), what)?;
+    ops.store.journal.copy_to(incident.dir.join(JOURNAL)).await?;
+    incident.facts.salvaged = true;
+    let dir = incident.dir.clone();
+    blocking(move || incident.note()).await?;
+    Ok(dir)
+}
+
+/// Makes a session of a context; `broken` is the live context that it takes the place of.
+async fn take(
+    ops: &Ops,
+    agent: Uuid,
+    expected: u64,
+    all: Readable,
+    broken: Option<ContextNo>,
+    done: &mut Salvaged,
+) -> Result<()> {
+    let Readable { session, mut messages, working_set, unreadable } = all;
+    done.unreadable += unreadable;
+    if let Some((id, count)) = session {
+        match of_session(ops, id, count).await {
+            Ok(mut first) => {
+                first.append(&mut messages);
+                messages = first;
+            }
+            Err(failure) => {
+                tracing::warn!(session = %id, %failure, "the beginning of a salvaged context cannot be read");
+                done.unreadable += count;
+            }
+        }
+    }
+    let Some(entry) = ops.directory.by_id(agent) else {
+        tracing::warn!(%agent, messages = messages.len(), "a context of an agent that is not there was left aside");
+        done.unreadable += messages.len() as u64;
+        return Ok(());
+    };
+    if messages.is_empty() {
+        if broken.is_some() {
+            ops.registry.ask(agent, Verb::Clear { save: false }).await?;
+        }
+        return Ok(());
+    }
+    let _stays = ops.sessions_lock.read().await;
+    let session = keep(ops, &entry.facts, messages.clone(), working_set.clone()).await?;
+    done.sessions += 1;
+    done.messages += messages.len() as u64;
+    tracing::info!(agent = %entry.facts.name, session = %session.header.session_id, messages = messages.len(), expected, "a session was salvaged");
+    if broken.is_none() && ops.registry.info(agent).is_some() {
+        // It has gone on since.
+        return Ok(());
+    }
+    let restore = |discard| {
+        Verb::Restore(Box::new(Restore {
+            session: session.header.id,
+            session_id: session.header.session_id.clone(),
+            messages: messages.clone(),
+            added: Vec::new(),
+            working_set: working_set.clone(),
+            restoration: session.header.restoration_tokens,
+            discard,
+        }))
+    };
+    // A context that is whole in memory is saved first; one that is not cannot be.
+    if ops.registry.ask(agent, restore(false)).await.is_err() {
+        ops.registry.ask(agent, restore(true)).await?;
+    }
+    done.restored.push(entry.facts.name.clone());
+    Ok(())
+}
+
+/// The first messages of a session.
+async fn of_session(ops: &Ops, id: Uuid, count: u64) -> Result<Vec<Stored>> {
+    let row = ops.store.catalog.session(id).await?;
+    let row = row.ok_or_else(|| Failure::internal(format!("the session {id} is not in the catalog")))?;
+    let (mut file, _) = get::read(ops, &row).await?;
+    file.messages.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+    Ok(file.messages)
+}
+
+/// Writes the session.
+async fn keep(
+    ops: &Ops,
+    facts: &std::sync::Arc<crate::agent::Facts>,
+    messages: Vec<Stored>,
+    working_set: WorkingSet,
+) -> Result<Session> {
+    let now = ops.clock.now();
+    let parsed = |index: usize| messages.get(index).and_then(|message: &Stored| message.to_message().ok());
+    let mut digest = Digest::new();
+    Digest::indices(messages.len()).filter_map(parsed).for_each(|message| digest.push(&message));
+    let extract = summary::extract(&digest);
+    let first = parsed(0);
+    let content = first.as_ref().map_or("", |message| message.content.as_str());
+    let wanted = slug::session_id(now, &slug::of_content(content));
+    let started_at = first.map_or(now, |message| message.timestamp);
+    let (of, totals, id) = (facts.clone(), Totals::of(&messages), Uuid::new_v4());
+    let make = move |dir: &Path, session_id: &str| {
+        let header = SessionHeader {
+            schema: SESSION_SCHEMA,
+            id,
+            session_id: session_id.to_owned(),
+            agent_id: of.id,
+            agent_name: of.name.clone(),
+            summary_source: match extract.summary {
+                Some(_) => SummarySource::Extractive,
+                None => SummarySource::None,
+            },
+            description: extract.title,
+            summary: extract.summary,
+            saved_at: now,
+            started_at,
+            trigger: Trigger::Import,
+            model: of.model.clone(),
+            message_count: totals.messages,
+            query_count: totals.queries,
+            token_estimate: totals.tokens(),
+            restoration_tokens: chorus_proto::TokenPair::default(),
+            parent_id: None,
+            workspace_commit: None,
+            tags: vec![TAG.to_owned()],
+            working_set,
+        };
+        let sha256 = MessageHash::of(messages.iter().map(|message| &message.json()[..])).finish();
+        let filled = session_files::write(dir, &header, &messages, sha256)?;
+        Ok((header, filled))
+    };
+    let known = ops.store.catalog.names_like(facts.id, wanted.clone()).await?;
+    write(&ops.store, facts, Place { wanted, known, together: false, summary: None }, make, || async { Ok(()) }).await
+}

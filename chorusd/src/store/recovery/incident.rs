@@ -1,0 +1,114 @@
+//! What was found to be damaged, each in a directory of its own below `db/`: copies of the files as they were, and what is known of it.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::super::session_files::sync_dir;
+use crate::failure::{Failure, Result};
+
+/// Names of the directories begin so.
+const PREFIX: &str = "damaged-";
+const FACTS: &str = "found.json";
+
+/// One damage.
+#[derive(Debug, Clone)]
+pub struct Incident {
+    pub dir: PathBuf,
+    pub facts: Facts,
+}
+
+/// What is kept of it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Facts {
+    pub at: Timestamp,
+    /// What was found and what became of it.
+    pub what: String,
+    /// Something that was acknowledged is missing.
+    pub lost: bool,
+    /// `doctor --salvage` has taken what was left.
+    #[serde(default)]
+    pub salvaged: bool,
+}
+
+impl Incident {
+    /// Makes the directory for a new one in `db`.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn begin(db: &Path, now: Timestamp, what: String) -> Result<Self> {
+        let time = now.strftime("%Y%m%dT%H%M%S%.3fZ");
+        let dir = (0_u32..)
+            .map(|n| db.join(if n == 0 { format!("{PREFIX}{time}") } else { format!("{PREFIX}{time}-{n}") }))
+            .find(|dir| dir.symlink_metadata().is_err())
+            .unwrap_or_else(|| db.join(PREFIX));
+        let this = Self { dir, facts: Facts { at: now, what, lost: false, salvaged: false } };
+        fs::DirBuilder::new().mode(0o700).create(&this.dir).map_err(|e| this.failed(&e))?;
+        Ok(this)
+    }
+
+    /// Copies `file` into the directory, if it is there.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn keep(&self, file: &Path) -> Result<()> {
+        let to = self.dir.join(file.file_name().unwrap_or_default());
+        match fs::copy(file, &to).and_then(|_| fs::File::open(&to)?.sync_all()) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(self.failed(&e)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Moves `file` into the directory, if it is there.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn take(&self, file: &Path) -> Result<()> {
+        match fs::rename(file, self.dir.join(file.file_name().unwrap_or_default())) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(self.failed(&e)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes down what is known.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn note(&self) -> Result<()> {
+        let text = serde_json::to_vec_pretty(&self.facts).map_err(|e| Failure::internal(e.to_string()))?;
+        let new = self.dir.join("found.json.new");
+        fs::write(&new, text)
+            .and_then(|()| fs::File::open(&new)?.sync_all())
+            .and_then(|()| fs::rename(&new, self.dir.join(FACTS)))
+            .and_then(|()| sync_dir(&self.dir))
+            .map_err(|e| self.failed(&e))
+    }
+
+    /// `damaged-<time>`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.dir.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    fn failed(&self, error: &io::Error) -> Failure {
+        Failure::io(format_args!("cannot set the damaged journal aside in {}", self.dir.display()), error)
+    }
+}
+
+/// All that were found in `db`, oldest first. Those that a person deleted are forgotten.
+#[must_use]
+pub fn incidents(db: &Path) -> Vec<Incident> {
+    let Ok(entries) = fs::read_dir(db) else { return Vec::new() };
+    let read = |dir: PathBuf| {
+        let facts = serde_json::from_slice(&fs::read(dir.join(FACTS)).ok()?).ok()?;
+        Some(Incident { dir, facts })
+    };
+    let ours = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
+    let mut found: Vec<Incident> = ours.filter_map(|entry| read(entry.path())).collect();
+    found.sort_by(|one, other| one.dir.cmp(&other.dir));
+    found
+}

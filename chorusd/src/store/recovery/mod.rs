@@ -1,0 +1,14 @@
+//! What protects a database against what happens to its files: another process that writes them, files that go or are replaced
+//! while they are open, and damage that SQLite would not tell.
+
+mod candidates;
+mod incident;
+mod newest;
+mod start;
+mod wal;
+mod watch;
+
+pub use incident::{Incident, incidents};
+pub use newest::{NAME as NEWEST, Note};
+pub use start::{look, readable};
+pub use watch::{Lock, Watch};

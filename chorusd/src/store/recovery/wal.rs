@@ -1,0 +1,202 @@
+//! Reads SQLite's write-ahead log without SQLite, which silently stops at the first frame whose checksum is wrong.
+//!
+//! The format is documented at <https://sqlite.org/walformat.html>: a header of 32 bytes, then frames of 24 bytes and a page. Each
+//! checksum covers everything before it in the log, so that a frame is valid only behind valid ones.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+const HEADER: usize = 32;
+const FRAME: usize = 24;
+const MAGIC: u32 = 0x377f_0682;
+/// Used where neither the log nor the database tells.
+const PAGE: usize = 4096;
+
+/// One frame that belongs to the current generation of the log.
+#[derive(Debug, Clone)]
+pub struct Frame {
+    /// Number of the page that it holds, from 1.
+    pub page: u32,
+    /// Pages of the database after the transaction that this frame commits; 0: it commits none.
+    pub commits: u32,
+    /// SQLite reads it.
+    pub valid: bool,
+    /// Its checksum fits the one that the frame before it carries.
+    linked: bool,
+    body: Range<usize>,
+}
+
+/// A log, read.
+#[derive(Debug)]
+pub struct Wal<'a> {
+    bytes: &'a [u8],
+    pub page_size: usize,
+    /// Frames of the current generation, in order.
+    pub frames: Vec<Frame>,
+    /// The header can be used.
+    header: bool,
+}
+
+impl<'a> Wal<'a> {
+    /// Reads `bytes`; `page_size` is what the database says. `None` if it holds nothing, as after a first start that was cut short.
+    pub fn read(bytes: &'a [u8], page_size: Option<usize>) -> Option<Self> {
+        let head = bytes.get(..HEADER)?;
+        let magic = word(head, 0);
+        let known = magic & !1 == MAGIC;
+        let big_endian = if known { magic & 1 == 1 } else { cfg!(target_endian = "big") };
+        let sum = checksum(big_endian, (0, 0), &head[..24]);
+        let header = known && sum == (word(head, 24), word(head, 28));
+        let page_size = match usize::try_from(word(head, 8)) {
+            Ok(size) if header && size.is_power_of_two() && (512..=65_536).contains(&size) => size,
+            _ => page_size.unwrap_or(PAGE),
+        };
+        // A header that is damaged does not tell the generation; its first frame does.
+        let salts = if header { head.get(16..24)? } else { bytes.get(HEADER + 8..HEADER + 16)? };
+        if !header && salts.iter().all(|byte| *byte == 0) {
+            return None;
+        }
+        let (mut frames, mut valid, mut before) = (Vec::new(), header, sum);
+        for at in (HEADER..).step_by(FRAME + page_size) {
+            let body = at + FRAME..at + FRAME + page_size;
+            let Some(page) = bytes.get(body.clone()) else { break };
+            let frame = &bytes[at..at + FRAME];
+            let sum = checksum(big_endian, checksum(big_endian, before, &frame[..8]), page);
+            let carried = (word(frame, 16), word(frame, 20));
+            let current = frame[8..16] == *salts && word(frame, 0) != 0;
+            valid &= current && sum == carried;
+            before = carried;
+            if current {
+                frames.push(Frame {
+                    page: word(frame, 0),
+                    commits: word(frame, 4),
+                    valid,
+                    linked: sum == carried,
+                    body,
+                });
+            }
+        }
+        Some(Self { bytes, page_size, frames, header })
+    }
+
+    /// What shows that the log was damaged after it was written; `None` for every state that a crash or a loss of power leaves.
+    ///
+    /// Behind the last commit that is whole, a crash leaves at most one transaction, torn: a frame that continues the log behind
+    /// a later commit was written when that commit was whole. Leftovers of earlier transactions do not continue it.
+    pub fn damage(&self) -> Option<String> {
+        if !self.header {
+            return Some(format!("the header of its log is damaged; {} frames follow", self.frames.len()));
+        }
+        let whole = self.frames.iter().rposition(|frame| frame.valid && frame.commits > 0).map_or(0, |at| at + 1);
+        let rest = &self.frames[whole..];
+        let continues = rest.windows(2).any(|two| two[0].commits > 0 && two[1].linked);
+        continues.then(|| {
+            format!("frame {} of its log is damaged; {} frames follow", whole + 1, rest.len().saturating_sub(1))
+        })
+    }
+
+    /// The newest content of each page as of the last commit, and how many pages the database has then. Frames whose content
+    /// is not what was written are taken for pages that no other frame has, if `damaged` says so.
+    pub fn pages(&self, damaged: bool) -> Option<(BTreeMap<u32, &'a [u8]>, u32)> {
+        let last = self.frames.iter().rposition(|frame| frame.commits > 0)?;
+        let size = self.frames[last].commits;
+        let mut pages: BTreeMap<u32, (bool, &[u8])> = BTreeMap::new();
+        for frame in self.frames[..=last].iter().filter(|frame| frame.page <= size) {
+            // The first of all follows the header, whose checksum may be what is damaged.
+            let good = frame.linked || (!self.header && std::ptr::eq(frame, &raw const self.frames[0]));
+            let body = &self.bytes[frame.body.clone()];
+            match pages.get(&frame.page) {
+                Some((true, _)) if !good => {}
+                _ if good || damaged => _ = pages.insert(frame.page, (good, body)),
+                _ => {}
+            }
+        }
+        Some((pages.into_iter().map(|(page, (_, body))| (page, body)).collect(), size))
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..at + 4).and_then(|four| four.try_into().ok()).map_or(0, u32::from_be_bytes)
+}
+
+/// The checksum of `bytes`, whose length is a multiple of 8, behind what `before` covers.
+fn checksum(big_endian: bool, before: (u32, u32), bytes: &[u8]) -> (u32, u32) {
+    let number = |four: &[u8]| match four.try_into() {
+        Ok(four) if big_endian => u32::from_be_bytes(four),
+        Ok(four) => u32::from_le_bytes(four),
+        Err(_) => 0,
+    };
+    bytes.chunks_exact(8).fold(before, |(one, two), eight| {
+        let one = one.wrapping_add(number(&eight[..4])).wrapping_add(two);
+        (one, two.wrapping_add(number(&eight[4..])).wrapping_add(one))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::*;
+
+    /// A log of `commits` transactions, as a `kill -9` leaves it.
+    fn log(commits: usize) -> Vec<u8> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.db");
+        let conn = Connection::open(&path).unwrap();
+        conn.execute_batch("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; CREATE TABLE t (x)").unwrap();
+        for n in 0..commits {
+            conn.execute("INSERT INTO t VALUES (zeroblob(?1))", [n * 100]).unwrap();
+        }
+        std::fs::read(dir.path().join("a.db-wal")).unwrap()
+    }
+
+    fn damage(bytes: &[u8]) -> Option<String> {
+        Wal::read(bytes, None).and_then(|wal| wal.damage())
+    }
+
+    #[test]
+    fn a_whole_log_and_every_torn_end_of_it_is_no_damage() {
+        let bytes = log(20);
+        let wal = Wal::read(&bytes, None).unwrap();
+        assert!(wal.frames.len() > 20 && wal.frames.iter().all(|frame| frame.valid));
+        for length in (0..=bytes.len()).step_by(97) {
+            assert_eq!(damage(&bytes[..length]), None, "{length}");
+        }
+        let mut zeros = bytes.clone();
+        zeros[..HEADER + FRAME].fill(0);
+        assert_eq!(damage(&zeros), None, "a first log whose content did not reach the disk");
+    }
+
+    #[test]
+    fn a_transaction_that_reached_the_disk_in_part_is_no_damage() {
+        let bytes = log(20);
+        let wal = Wal::read(&bytes, None).unwrap();
+        let commits: Vec<usize> =
+            wal.frames.iter().enumerate().filter(|(_, f)| f.commits > 0).map(|(at, _)| at).collect();
+        let (last, before) = (commits[commits.len() - 1], commits[commits.len() - 2]);
+        for at in before + 1..=last {
+            let mut torn = bytes.clone();
+            torn[wal.frames[at].body.clone()].fill(7);
+            assert_eq!(damage(&torn), None, "frame {at}");
+        }
+    }
+
+    #[test]
+    fn a_flipped_bit_before_the_last_two_transactions_is_damage_and_later_pages_are_read() {
+        let bytes = log(20);
+        let wal = Wal::read(&bytes, None).unwrap();
+        let commits: Vec<usize> =
+            wal.frames.iter().enumerate().filter(|(_, f)| f.commits > 0).map(|(at, _)| at).collect();
+        let end = HEADER + (commits[commits.len() - 3] + 1) * (FRAME + wal.page_size);
+        let whole = wal.pages(false).unwrap();
+        for at in (0..end).step_by(401) {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 0x10;
+            assert!(damage(&flipped).is_some(), "byte {at}");
+            let wal = Wal::read(&flipped, None).unwrap();
+            let (pages, size) = wal.pages(true).unwrap();
+            assert_eq!(size, whole.1, "byte {at}");
+            let last = pages.keys().next_back();
+            assert_eq!(last, whole.0.keys().next_back(), "byte {at}");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Watches the files of an open database. SQLite goes on writing into files that were deleted, moved or replaced, and nothing of that
+//! is ever found again, so whoever writes compares them with their paths: before a commit is acknowledged, and once a second.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use chorus_proto::ErrorKind;
+use rustix::fs::{FlockOperation, fcntl_lock};
+
+use crate::failure::{Failure, Result};
+
+/// The files of a database while it is open.
+#[derive(Debug, Default)]
+pub struct Watch {
+    files: Vec<Watched>,
+    lock: Option<Lock>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    path: PathBuf,
+    identity: (u64, u64),
+    /// Size and time of the last change; `None` if others may write.
+    content: Option<(u64, i64, i64)>,
+}
+
+impl Watched {
+    fn of(path: PathBuf, alone: bool) -> io::Result<Self> {
+        let metadata = std::fs::metadata(&path)?;
+        Ok(Self { identity: identity(&metadata), content: alone.then(|| content(&metadata)), path })
+    }
+}
+
+fn identity(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
+}
+
+fn content(metadata: &Metadata) -> (u64, i64, i64) {
+    (metadata.len(), metadata.mtime(), metadata.mtime_nsec())
+}
+
+impl Watch {
+    /// Watches the database `path`, which SQLite has open in WAL mode. With a `lock`, nobody else writes it: then its content is
+    /// watched as well.
+    ///
+    /// # Errors
+    /// A file that is not there, or a lock that another process holds.
+    pub fn of(path: &Path, lock: Option<Lock>) -> Result<Self> {
+        let failed = |e: io::Error| Failure::io(format_args!("cannot look at {}", path.display()), &e);
+        if let Some(lock) = &lock {
+            lock.hold()?;
+        }
+        let alone = lock.is_some() && tells_changes(path);
+        let log = path.with_extension("db-wal");
+        let files = [path.to_owned(), log].map(|path| Watched::of(path, alone));
+        Ok(Self { files: files.into_iter().collect::<io::Result<_>>().map_err(failed)?, lock })
+    }
+
+    /// Compares the files with their paths, and their content with what the last commit left.
+    ///
+    /// # Errors
+    /// A file that is gone, is another one, or was written by somebody else: fatal.
+    pub fn before(&self) -> Result<()> {
+        for file in &self.files {
+            let metadata = file.metadata()?;
+            if file.content.is_some_and(|known| known != content(&metadata)) {
+                return Err(gone(&file.path, "was overwritten by another program"));
+            }
+        }
+        self.lock.as_ref().map_or(Ok(()), Lock::hold).map_err(|failure| Failure {
+            fatal: true,
+            kind: ErrorKind::StorageFailed,
+            ..failure
+        })
+    }
+
+    /// Compares the files with their paths once a commit is on the disk.
+    ///
+    /// # Errors
+    /// As [`Watch::before`].
+    pub fn after(&mut self) -> Result<()> {
+        for file in &mut self.files {
+            let metadata = file.metadata()?;
+            file.content = file.content.map(|_| content(&metadata));
+        }
+        Ok(())
+    }
+
+    /// Whether there is nothing to watch.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+}
+
+impl Watched {
+    fn metadata(&self) -> Result<Metadata> {
+        match std::fs::metadata(&self.path) {
+            Ok(metadata) if identity(&metadata) == self.identity => Ok(metadata),
+            Ok(_) => Err(gone(&self.path, "was replaced")),
+            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                Err(gone(&self.path, "was deleted or moved"))
+            }
+            Err(e) => {
+                let failure = Failure::io(format_args!("cannot look at {}", self.path.display()), &e);
+                Err(Failure { fatal: true, ..failure })
+            }
+        }
+    }
+}
+
+fn gone(path: &Path, what: &str) -> Failure {
+    let message = format!("{} {what} while the daemon was running; nothing more is acknowledged", path.display());
+    let failure = Failure::new(ErrorKind::StorageFailed, message)
+        .hint("put the right file in its place, then run `chorusctl daemon start`");
+    Failure { fatal: true, ..failure }
+}
+
+/// Whether the file system sets the time of a change with the change: those that write back later, or elsewhere, may set it again.
+#[cfg(target_os = "linux")]
+fn tells_changes(path: &Path) -> bool {
+    /// From linux/magic.h: ext2 to ext4, XFS, Btrfs, F2FS, tmpfs, overlay.
+    const LOCAL: [u64; 6] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994, 0x794c_7630];
+    rustix::fs::statfs(path).is_ok_and(|of| u64::try_from(of.f_type).is_ok_and(|kind| LOCAL.contains(&kind)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn tells_changes(_: &Path) -> bool {
+    false
+}
+
+/// Keeps every other process out of a database, as SQLite's own exclusive locking mode does: all bytes of the file are locked, so
+/// nobody else gets the shared lock that even reading takes. This process is not kept out: SQLite knows that it has that lock.
+///
+/// The kernel drops the lock when this process closes *any* descriptor of the file: look at an open database through SQLite only.
+#[derive(Debug)]
+pub struct Lock {
+    file: File,
+    path: PathBuf,
+}
+
+impl Lock {
+    /// Locks `path`, which SQLite must have open already or not yet.
+    ///
+    /// # Errors
+    /// Another process has it open.
+    pub fn take(path: &Path) -> Result<Self> {
+        let failed = |e: io::Error| Failure::io(format_args!("cannot open {}", path.display()), &e);
+        let file = File::options().read(true).write(true).open(path).map_err(failed)?;
+        let lock = Self { file, path: path.to_owned() };
+        lock.hold()?;
+        Ok(lock)
+    }
+
+    /// Locks it again, if it is not locked any more.
+    ///
+    /// # Errors
+    /// Another process has it open.
+    pub fn hold(&self) -> Result<()> {
+        fcntl_lock(&self.file, FlockOperation::NonBlockingLockExclusive).map_err(|e| match io::Error::from(e) {
+            e if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::PermissionDenied) => {
+                Failure::new(ErrorKind::Conflict, format!("another program has {} open", self.path.display()))
+                    .hint("end it; `fuser` with the path of the file says which it is")
+            }
+            e => Failure::io(format_args!("cannot lock {}", self.path.display()), &e),
+        })
+    }
+
+    /// The file. It is read through this descriptor only.
+    #[must_use]
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use rusqlite::Connection;
+
+    use super::*;
+
+    fn database() -> (tempfile::TempDir, PathBuf, Connection) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.db");
+        let conn = Connection::open(&path).unwrap();
+        conn.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (x); INSERT INTO t VALUES (1)").unwrap();
+        (dir, path, conn)
+    }
+
+    #[test]
+    fn files_that_go_or_change_are_told_and_own_commits_are_not() {
+        type Change = fn(&Path, &Path);
+        let changes: [Change; 6] = [
+            |path, _| fs::remove_file(path).unwrap(),
+            |path, _| fs::rename(path, path.with_extension("moved")).unwrap(),
+            |path, _| {
+                fs::copy(path, path.with_extension("new")).unwrap();
+                fs::rename(path.with_extension("new"), path).unwrap();
+            },
+            |_, log| fs::remove_file(log).unwrap(),
+            |path, _| fs::write(path, fs::read(path).unwrap()).unwrap(),
+            |_, log| fs::write(log, fs::read(log).unwrap()).unwrap(),
+        ];
+        for (n, change) in changes.into_iter().enumerate() {
+            let (_dir, path, conn) = database();
+            let mut watch = Watch::of(&path, Some(Lock::take(&path).unwrap())).unwrap();
+            for _ in 0..3 {
+                watch.before().unwrap();
+                conn.execute_batch("INSERT INTO t VALUES (zeroblob(9999)); PRAGMA wal_checkpoint").unwrap();
+                watch.after().unwrap();
+            }
+            change(&path, &path.with_extension("db-wal"));
+            let failure = watch.before().unwrap_err();
+            assert!(failure.fatal && failure.message.contains("a.db"), "{n}: {failure:?}");
+        }
+    }
+}
