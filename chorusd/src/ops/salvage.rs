@@ -93,7 +93,7 @@ async fn take(
     broken: Option<ContextNo>,
     done: &mut Salvaged,
 ) -> Result<()> {
-    let Readable { session, mut messages, working_set, unreadable } = all;
+    let Readable { session, mut messages, working_set, unreadable, outside } = all;
     done.unreadable += unreadable;
     if let Some((id, count)) = session {
         match of_session(ops, id, count).await {
@@ -126,6 +126,10 @@ async fn take(
     if broken.is_none() && ops.registry.info(agent).is_some() {
         // It has gone on since.
         return Ok(());
+    }
+    if broken.is_some() {
+        // The session has them, and so has the copy that was set aside.
+        ops.store.journal.delete_outside(outside).await?;
     }
     let restore = |discard| {
         Verb::Restore(Box::new(Restore {

@@ -31,6 +31,8 @@ pub struct Found {
     pub broken: Option<String>,
     /// Rows of its records in the order of arrival, those outside of its chain included.
     pub(super) rows: Vec<i64>,
+    /// Those of them that are in no chain: nobody trims them.
+    pub(super) outside: Vec<i64>,
 }
 
 impl Checked {
@@ -91,7 +93,7 @@ pub fn check(conn: &Connection) -> Result<Checked> {
         }
         let Some(head) = heads.remove(&context) else { continue };
         let broken = broken.or_else(|| count(&links, &rows, &head));
-        checked.contexts.push(Found { head, broken, rows });
+        checked.contexts.push(Found { head, broken, rows, outside: Vec::new() });
     }
     adopt(&mut checked, &links);
     checked.contexts.iter_mut().for_each(|found| found.rows.sort_unstable());
@@ -167,6 +169,7 @@ fn adopt(checked: &mut Checked, links: &[Link]) {
         found.broken.get_or_insert_with(|| "records of it are outside of its chain".into());
         // In front: the chain ends with its first record, which is what is compared above.
         found.rows.insert(0, link.id);
+        found.outside.push(link.id);
     }
 }
 

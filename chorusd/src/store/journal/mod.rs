@@ -346,6 +346,21 @@ impl Journal {
             .await
     }
 
+    /// Deletes records that are in no chain. Their numbers may be used again once others are trimmed, so this comes before that.
+    ///
+    /// # Errors
+    /// A database that cannot be written.
+    pub async fn delete_outside(&self, rows: Vec<i64>) -> Result<()> {
+        let delete = move |conn: &Connection| {
+            let mut statement = conn.prepare_cached("DELETE FROM records WHERE id = ?1")?;
+            for id in &rows {
+                statement.execute([id])?;
+            }
+            Ok(())
+        };
+        self.writer.submit(delete).await
+    }
+
     /// Copies the journal as of the last commit to `path`, which is not there yet.
     ///
     /// # Errors

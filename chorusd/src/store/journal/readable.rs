@@ -20,6 +20,8 @@ pub struct Readable {
     pub working_set: WorkingSet,
     /// Records that cannot be read.
     pub unreadable: u64,
+    /// Rows of records that are in no chain.
+    pub outside: Vec<i64>,
 }
 
 /// Reads what `found` has. Rewinds are not followed: what they hid is in it.
@@ -27,7 +29,7 @@ pub struct Readable {
 /// # Errors
 /// A database that cannot be read.
 pub fn readable(conn: &Connection, found: &Found) -> Result<Readable> {
-    let mut all = Readable::default();
+    let mut all = Readable { outside: found.outside.clone(), ..Readable::default() };
     let mut statement = conn.prepare("SELECT before, number, envelope FROM records WHERE id = ?1")?;
     for id in &found.rows {
         let read = statement.query_row([id], |row| {
