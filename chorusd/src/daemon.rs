@@ -1,11 +1,12 @@
 //! The composition root: the one file that names every part, and the order of start and stop.
 
+mod repair;
+
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use chorus_proto::methods::doctor::{DoctorParams, DoctorResult};
 use chorus_proto::paths::{HOME_SOCKET, Places};
 use chorus_proto::{EventType, Trigger};
 use futures_util::StreamExt as _;
@@ -17,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
+pub use self::repair::repair;
 use crate::agent::directory::Directory;
 use crate::agent::event::Verb;
 use crate::agent::registry::Registry;
@@ -38,7 +40,7 @@ use crate::ops::settings::InForce;
 use crate::ops::{self, Ops};
 use crate::redact::Redactor;
 use crate::server::Server;
-use crate::store::{Store, damage};
+use crate::store::Store;
 use crate::tasks::{self, Recovered};
 use crate::tools::{Outside, World};
 use crate::usage::Usage;
@@ -108,37 +110,6 @@ pub fn run_with(places: &Places, program: &Path, clock: Clock, stops: Stops, rea
     });
     runtime.shutdown_background();
     ended
-}
-
-/// Makes the index of `places` anew, or salvages what its journal has, while no daemon runs, and tells how everything is.
-///
-/// # Errors
-/// Why it could not be done; a daemon that runs is one reason.
-pub fn repair(places: &Places, params: DoctorParams) -> Result<DoctorResult> {
-    let config = Config { resume_on_start: true, ..configure(places)? };
-    home::prepare(&places.home)?;
-    let _lock = InstanceLock::take(&places.home)?;
-    let redactor = redactor(places, &config);
-    log::start(&places.home, config.log_level, false, redactor.clone())?;
-    let now = Clock::system().now();
-    if params.salvage {
-        damage::set_journal_aside(&places.home, now)?;
-    }
-    let set_aside = if params.rebuild { damage::set_aside(&places.home, now)? } else { None };
-    if let Some(aside) = &set_aside {
-        tracing::warn!("the catalog is damaged; it was set aside as {}", aside.display());
-    }
-    let runtime = runtime()?;
-    let mut found = runtime.block_on(async {
-        let ops = Daemon::start(places, config, Clock::system(), (&own_program()?, redactor)).await?.ops;
-        let found = ops::doctor::doctor(&ops, params).await;
-        ops.store.close().await?;
-        found
-    })?;
-    if let Some(rebuilt) = &mut found.rebuilt {
-        rebuilt.set_aside = set_aside.map(|path| path.to_string_lossy().into_owned());
-    }
-    Ok(found)
 }
 
 fn configure(places: &Places) -> Result<Config> {

@@ -133,7 +133,7 @@ impl Flow {
     }
 
     fn forget(&mut self) {
-        if self.done > 4 * BEFORE {
+        if self.done > 2 * BEFORE {
             let gone = self.done - BEFORE;
             self.line = match memchr::memrchr(b'\n', &self.text[..gone]) {
                 Some(end) if end + 1 == gone => None,
