@@ -110,7 +110,8 @@ pub fn run_with(places: &Places, program: &Path, clock: Clock, stops: Stops, rea
     ended
 }
 
-/// Makes the index of `places` anew, or salvages what its journal has, while no daemon runs, and tells how everything is.
+/// Builds the index of `places` again, or salvages what its journal has, while no daemon runs, and tells how everything
+/// is.
 ///
 /// # Errors
 /// Why it could not be done; a daemon that runs is one reason.
