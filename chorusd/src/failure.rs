@@ -18,7 +18,7 @@ pub struct Failure {
 #[error("it cannot be brought to the disk: {0}")]
 pub struct SyncFailed(pub std::io::Error);
 
-/// What to do after a write or sync that failed: the disk may have it all the same.
+/// The advice after a write or sync that failed: the disk may have it all the same.
 pub const IN_DOUBT: &str = "it may have been kept all the same: look, or send it again with the same key";
 
 /// A result that a person may have to read.

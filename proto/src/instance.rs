@@ -16,7 +16,7 @@ pub const LOCK_FILE: &str = "run/chorusd.lock";
 /// Longer than any lock file.
 const LONGEST: u64 = 16 * 1024;
 
-/// What a lock file says.
+/// The content of a lock file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Holder {
     pub pid: Option<u32>,
@@ -30,7 +30,7 @@ impl Holder {
     /// Reads the lock file of `home`, which must be a file of the own user's or root's.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub fn read(home: &Path) -> io::Result<Self> {
         let path = home.join(LOCK_FILE);
         // Not opened before it is known to be a file: a pipe would never open.

@@ -85,7 +85,7 @@ pub fn is_runtime_dir(dir: &Path) -> bool {
     let us = rustix::process::geteuid().as_raw();
     let shared = |mode: u32| mode & 0o1002 == 0o1002;
     let found = match dir.symlink_metadata() {
-        // Whoever owns a link leads it elsewhere.
+        // The owner of a link leads it elsewhere.
         Ok(link) if link.is_symlink() && link.uid() != us && link.uid() != 0 => return false,
         Ok(link) if link.is_symlink() => dir.metadata(),
         found => found,

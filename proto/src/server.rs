@@ -80,7 +80,7 @@ pub(crate) fn check_directory(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Where the system does not tell the server's user, permissions of its pipes decide.
+/// Accepts every server: where the system does not tell its user, permissions of its pipes decide.
 #[cfg(not(unix))]
 #[expect(clippy::unnecessary_wraps, reason = "the signature is that of the systems that check")]
 pub(crate) fn check(_: &impl StreamCommon, _: &Path) -> io::Result<()> {

@@ -63,7 +63,7 @@ fn after_a_clock_that_ran_ahead_the_latest_is_what_was_saved_last() {
     let gone = client.call::<Delete>(&params).expect("deleted").trash.expect("an entry");
     client.call::<trash::Restore>(&trash::RestoreParams { id: gone }).expect("restored");
     check(&mut client);
-    // What is asked by time is found by time.
+    // A query by time finds sessions by their time.
     let since = HistoryParams { agent: Some("a".into()), since: Some("2030-01-01".into()), ..Default::default() };
     assert_eq!(described(&client.call::<History>(&since).expect("history").sessions), ["ahead"]);
     drop(client);

@@ -115,7 +115,7 @@ pub struct Place {
     pub together: bool,
     /// Whether a model is to summarise it.
     pub summary: Option<Wanted>,
-    /// Where it comes in the order of sessions.
+    /// Its place in the order of sessions.
     pub order: Order,
 }
 

@@ -20,7 +20,7 @@ use crate::lifecycle::home::UNFINISHED;
 use crate::store::session_files::TEMPORARY;
 use crate::store::{CATALOG, Copied, DB, JOURNAL};
 
-/// What is not in a backup: what belongs to a running daemon, its log, and what is built anew.
+/// Directories that are not in a backup: what belongs to a running daemon, its log, and what is built again.
 const LEFT_OUT: [&str; 3] = ["run", "log", "index"];
 
 /// Directories of the home that hold too much to be left out without a word.
@@ -100,7 +100,7 @@ impl Read for Exactly<'_> {
     }
 }
 
-/// What a walk is for.
+/// The purpose of a walk.
 enum Pass {
     /// Copy everything.
     All,
@@ -108,7 +108,7 @@ enum Pass {
     Late(Late),
 }
 
-/// What changed since it was copied, and what is still there.
+/// Entries that changed since they were copied, and the paths that still exist.
 #[derive(Debug)]
 pub struct Late {
     seen: HashSet<String>,
@@ -118,7 +118,7 @@ pub struct Late {
     length: u64,
 }
 
-/// What becomes of a path of the home.
+/// The decision about a path of the home.
 #[derive(Debug, PartialEq, Eq)]
 enum Place {
     Skip,

@@ -232,7 +232,7 @@ impl Drop for Directory {
     }
 }
 
-/// Where a content is.
+/// Returns the path of the content with this hash.
 pub fn object(dir: &Path, sha256: &str) -> PathBuf {
     dir.join(OBJECTS).join(sha256.get(..2).unwrap_or("00")).join(sha256)
 }

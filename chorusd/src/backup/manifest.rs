@@ -46,7 +46,7 @@ pub struct Entry {
     /// Of a link; see [`encode`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// What the file in the home is recognized by as long as nobody changes it.
+    /// A mark by which the file in the home is recognized as long as nobody changes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stamp: Option<String>,
 }
@@ -107,7 +107,7 @@ impl Manifest {
     /// Writes it.
     ///
     /// # Errors
-    /// What `out` says.
+    /// The error of `out`.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let mut hash = Sha256::new();
         let mut line = Vec::new();

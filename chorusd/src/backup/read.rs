@@ -15,7 +15,7 @@ use crate::failure::{Failure, Result};
 /// Bytes of a name that a header has no room for.
 const LONGEST_NAME: u64 = 8 << 10;
 
-/// Where a backup is.
+/// The place that a backup is read from.
 pub enum Source {
     Directory(PathBuf),
     Archive(Box<dyn Read>),
@@ -30,7 +30,7 @@ pub trait Taker {
     /// what came before.
     ///
     /// # Errors
-    /// What cannot be read or written.
+    /// A source that cannot be read, or a file that cannot be written.
     fn file(&mut self, place: &Path, source: &mut dyn Read, at: Option<&Path>) -> io::Result<String>;
 }
 
@@ -155,7 +155,7 @@ fn read_archive(source: Box<dyn Read>, taker: &mut dyn Taker, progress: OnRead<'
     let text = manifest.ok_or_else(|| damaged(&format!("it has no {MANIFEST}, or only a part of it came")))?;
     let manifest = Manifest::read(&mut BufReader::new(text)).map_err(|e| damaged(&format!("its {MANIFEST} {e}")))?;
     places(&manifest)?;
-    // Whoever writes into a pipe is let finish.
+    // Reads the rest, so that a program that writes into a pipe can finish.
     let _ = io::copy(&mut tar.into_inner(), &mut io::sink());
     let mut problems = Vec::new();
     for entry in files(&manifest) {

@@ -22,7 +22,7 @@ use crate::store::agents_dir::{create_private, remove_dir};
 use crate::store::session_files::sync_dir;
 use crate::store::{CATALOG, DB, JOURNAL, damage};
 
-/// What an empty home may have: it says nothing of any agent.
+/// Directories that an empty home may have: they say nothing of any agent.
 const HARMLESS: [&str; 2] = ["run", "log"];
 
 /// Refuses a home that has anything in it. Blocks.
@@ -164,7 +164,7 @@ impl Writer {
             }
             listed.insert(place);
         }
-        // What an archive has and its manifest has not changed or went while the backup was made.
+        // Files of an archive that its manifest does not list changed or went while the backup was made.
         for gone in self.written.difference(&listed) {
             fs::remove_file(self.staging.join(gone))?;
         }
@@ -198,7 +198,7 @@ fn finish_file(path: &Path, entry: &Entry) -> io::Result<()> {
     if in_workspace(&entry.path) { file.set_permissions(Permissions::from_mode(entry.mode & 0o777)) } else { Ok(()) }
 }
 
-/// Whether a path belongs to a workspace, where modes are the agent's own.
+/// Returns true if a path belongs to a workspace, where modes are the agent's own.
 fn in_workspace(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     matches!(parts[..], ["agents", _, "workspace", ..] | ["trash", _, "content", "workspace", ..])

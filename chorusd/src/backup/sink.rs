@@ -1,4 +1,4 @@
-//! Where the files of a backup go.
+//! The places that take the files of a backup.
 
 use std::io::{self, Read};
 

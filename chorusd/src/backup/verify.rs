@@ -22,7 +22,7 @@ use crate::store::{CATALOG, DB, JOURNAL, damage};
 /// Checks the backup at `path`; `-` is an archive on standard input. Blocks.
 ///
 /// # Errors
-/// Where there is no backup whose manifest can be read.
+/// There is no backup whose manifest can be read.
 pub fn verify(path: &Path, progress: OnRead<'_>) -> Result<Verified> {
     let mut check = Check { dir: None, databases: HashMap::new(), sessions: HashMap::new() };
     let (manifest, mut problems) = Source::open(path)?.read(&mut check, progress)?;
@@ -44,7 +44,7 @@ pub fn verify(path: &Path, progress: OnRead<'_>) -> Result<Verified> {
 }
 
 struct Check {
-    /// Where databases of an archive are put.
+    /// The directory for the databases of an archive.
     dir: Option<TempDir>,
     databases: HashMap<String, PathBuf>,
     /// Session files: the hash of their messages, or why they cannot be read.
@@ -68,7 +68,7 @@ impl Check {
         Ok(sha256)
     }
 
-    /// What the catalog and the session files say of each other.
+    /// Compares the catalog with the session files, and returns the warnings.
     fn against_catalog(&self) -> Result<Vec<String>> {
         let Some(at) = self.databases.get(CATALOG) else { return Ok(Vec::new()) };
         let mut warnings = Vec::new();

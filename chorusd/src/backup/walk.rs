@@ -45,7 +45,7 @@ pub trait Visitor {
 /// Opens a directory.
 ///
 /// # Errors
-/// What the system says; a link is not followed.
+/// The error of the system; a link is not followed.
 pub fn open_dir(at: BorrowedFd<'_>, name: impl rustix::path::Arg) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(openat(at, name, flags, Mode::empty())?)
@@ -54,7 +54,7 @@ pub fn open_dir(at: BorrowedFd<'_>, name: impl rustix::path::Arg) -> io::Result<
 /// Opens the directory `path` below `at`, name by name.
 ///
 /// # Errors
-/// What the system says; a link is not followed.
+/// The error of the system; a link is not followed.
 pub fn open_below(at: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
     let mut held = at.try_clone_to_owned()?;
     for name in path {
@@ -134,7 +134,7 @@ impl Item<'_> {
     /// Opens the file.
     ///
     /// # Errors
-    /// What the system says; something else that took its place is refused.
+    /// The error of the system; something else that took the file's place is refused.
     pub fn open(&self) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(self.dir, self.name, flags, Mode::empty())?;

@@ -11,7 +11,7 @@ use crate::store::agents_dir::create_private;
 /// Directories that a home always has.
 const DIRS: [&str; 5] = ["agents", "db", "log", "run", "trash"];
 
-/// What a restore has not put in its place yet.
+/// Name of the directory with what a restore has not put in its place yet.
 pub const UNFINISHED: &str = ".restore";
 
 /// Makes the home where it is missing, and refuses one that others could write to.

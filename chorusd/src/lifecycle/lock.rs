@@ -130,7 +130,7 @@ fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
-/// Makes `run/` again, and nothing above it: a home that is gone is not made anew.
+/// Makes `run/` again, and nothing above it: a home that is gone is not made again.
 fn make(run: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(run) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),

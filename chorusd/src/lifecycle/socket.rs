@@ -21,7 +21,7 @@ use crate::store::agents_dir::create_private;
 /// Longest path of a socket: `sun_path` less its NUL.
 const MAX_PATH: usize = 107;
 
-/// Where the daemon listens now, which changes if its socket is lost.
+/// The path that the daemon listens at now, which changes if its socket is lost.
 #[derive(Debug, Clone)]
 pub struct Address(Arc<Mutex<PathBuf>>);
 
@@ -91,7 +91,7 @@ impl Bound {
     /// Takes connections from now on; the file is removed when the second part is dropped. Must be called inside a runtime.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub fn listen(self) -> Result<(Listener, SocketFile)> {
         let socket = UnixSocket::try_from(OwnedFd::from(self.listener));
         let listener =

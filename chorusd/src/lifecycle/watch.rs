@@ -18,14 +18,14 @@ use crate::store::OnFatal;
 /// The time between two looks. Each is three calls of `stat` in a thread of its own: files on a disk that hangs hold up nobody.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Where the daemon listens, and where it is to listen if that is lost.
+/// The path that the daemon listens at, and those that it is to listen at if that is lost.
 #[derive(Debug)]
 pub struct Places {
-    /// Where it was asked to.
+    /// The path that it was asked to listen at.
     pub asked: PathBuf,
     /// The home's own socket.
     pub fallback: PathBuf,
-    /// Where it does.
+    /// The path that it listens at.
     pub address: Address,
 }
 
@@ -41,7 +41,7 @@ impl Watch {
     /// longer the daemon's.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub fn start(
         lock: &Arc<InstanceLock>,
         bound: &Bound,
@@ -81,7 +81,7 @@ struct Watcher {
     places: Places,
     moved: mpsc::Sender<Bound>,
     on_fatal: OnFatal,
-    /// What was logged last: a failure that lasts is logged once.
+    /// The failure that was logged last: one that lasts is logged once.
     told: Option<String>,
 }
 
@@ -105,7 +105,7 @@ impl Watcher {
         let Some(ours) = self.identity else { return false };
         match socket::identity(&self.places.address.get()) {
             None => true,
-            // What took the place of a manager's socket is the manager's, too.
+            // A socket that took the place of a manager's is the manager's, too.
             Some(found) => found != ours && !self.is_passed,
         }
     }

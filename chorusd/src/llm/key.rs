@@ -12,7 +12,7 @@ const LONGEST: u64 = 16 << 10;
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeyFound {
     pub provider: String,
-    /// Where it comes from and where it is sent, in words.
+    /// The origin of the key and the place that it is sent to, in words.
     pub place: String,
     pub found: Result<(), CallError>,
 }

@@ -298,7 +298,7 @@ impl Models {
         self.configured.values().map(key::look).collect()
     }
 
-    /// Where the key comes from that is sent to a provider, in words; `None`: it is sent none.
+    /// Returns the origin of the key that is sent to a provider, in words; `None`: it is sent none.
     #[must_use]
     pub fn key_from(&self, provider: &str) -> Option<String> {
         self.configured.get(provider).and_then(key::source)

@@ -68,7 +68,7 @@ fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Whether the journal in use has the whole context.
+/// Returns true if the journal in use has the whole context.
 async fn is_live(ops: &Ops, context: ContextNo, agent: Uuid, messages: u64) -> Result<bool> {
     let heads = ops.store.journal.heads().await?;
     Ok(heads.iter().any(|head| (head.context, head.agent) == (context, agent) && head.totals.messages >= messages))

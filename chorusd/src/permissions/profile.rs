@@ -18,7 +18,7 @@ const PATTERN_SIZE: usize = 1 << 20;
 /// Memory that all of them together may take.
 const SET_SIZE: usize = 16 << 20;
 
-/// What makes a rule allow more, after the reason why it does not.
+/// The advice that makes a rule allow more, after the reason why it does not.
 const UNNAMED: &str = "name it in a rule to allow it";
 
 /// A profile whose patterns compile and whose examples hold.
@@ -27,7 +27,7 @@ pub struct Profile {
     spec: Spec,
     /// Deny, then ask, then allow: the first that matches is the strictest.
     rules: RegexSet,
-    /// What each pattern of `allow` spells out.
+    /// The commands that each pattern of `allow` spells out.
     spelled: Arc<[Spelled]>,
     /// Which tools could be allowed or asked about: found out once.
     offers: Arc<OnceLock<Offers>>,

@@ -18,7 +18,7 @@ const LENGTH: usize = 8 << 10;
 pub struct Spelled {
     /// Each with whether it is the whole command. Every command that the pattern matches begins with one of these.
     commands: Vec<(Box<[u8]>, bool)>,
-    /// Whether it matches commands of any beginning.
+    /// True if it matches commands of any beginning.
     any: bool,
 }
 
@@ -53,13 +53,13 @@ impl Spelled {
         if self.any { 0 } else { least.unwrap_or(0) }
     }
 
-    /// Whether it matches commands whose program it does not spell out.
+    /// Returns true if it matches commands whose program it does not spell out.
     pub fn names_no_program(&self) -> bool {
         self.any || self.commands.iter().any(|(literal, whole)| !whole && !ends_a_word(literal))
     }
 }
 
-/// Whether a literal ends behind a whole word, so far as it alone can say.
+/// Returns true if a literal ends behind a whole word, so far as it alone can say.
 fn ends_a_word(literal: &[u8]) -> bool {
     literal.contains(&b' ')
 }

@@ -95,7 +95,7 @@ pub fn end_of_key(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
     }
 }
 
-/// Where the lines of base64 before `at` begin.
+/// Returns the start of the lines of base64 before `at`.
 fn body_before(text: &Bytes<'_>, at: usize) -> usize {
     let mut from = at;
     while from > 0 && at - from < LONGEST_BODY {
@@ -114,7 +114,7 @@ fn body_before(text: &Bytes<'_>, at: usize) -> usize {
     from
 }
 
-/// Where the lines of base64 at the end of `text` begin, which may turn out to be the end of a private key.
+/// Returns the start of the lines of base64 at the end of `text`, which may turn out to be the end of a private key.
 pub fn unfinished(text: &Bytes<'_>) -> Option<usize> {
     let end = text.all.len();
     let start = text.part_start(end);

@@ -22,7 +22,7 @@ const FULL_LINE: usize = 16;
 const CONTINUES: usize = 6;
 
 impl<'a> Bytes<'a> {
-    /// What `view` shows.
+    /// Returns the bytes that `view` shows.
     pub fn of(view: &'a View<'_>) -> Self {
         Self { all: &view.bytes, gaps: &view.gaps, whole: view.whole, at_line_end: view.at_line_end }
     }
@@ -42,18 +42,18 @@ impl<'a> Bytes<'a> {
         if self.gap(at).is_some() { None } else { at.checked_sub(1).and_then(|before| self.get(before)) }
     }
 
-    /// What was left out before `at`.
+    /// Returns the gap before `at`, if something was left out there.
     pub fn gap(&self, at: usize) -> Option<&'a Gap> {
         self.gaps.binary_search_by_key(&at, |gap| gap.at).ok().map(|found| &self.gaps[found])
     }
 
-    /// Where what `at` is in begins, after whatever was left out.
+    /// Returns the start of the part that `at` is in, after whatever was left out.
     pub fn part_start(&self, at: usize) -> usize {
         let before = self.gaps.partition_point(|gap| gap.at <= at);
         before.checked_sub(1).map_or(0, |last| self.gaps[last].at)
     }
 
-    /// Where the line that `at` is in ends.
+    /// Returns the end of the line that `at` is in.
     pub fn line_end(&self, at: usize) -> usize {
         let behind = self.gaps.partition_point(|gap| gap.at <= at);
         self.gaps[behind..].iter().find(|gap| gap.line).map_or(self.all.len(), |gap| gap.at)
@@ -64,18 +64,19 @@ impl<'a> Bytes<'a> {
         !self.whole && end >= self.all.len()
     }
 
-    /// Whether what is complete at `end` may turn out to be part of something longer.
+    /// Returns true if a match that is complete at `end` may turn out to be part of something longer.
     pub fn undecided(&self, end: usize) -> bool {
         self.open(end) && !self.at_line_end
     }
 
-    /// Where the bytes of `of` that begin at `from` end. Beyond something that was left out they go on if they look as if they did.
+    /// Returns the end of the bytes of `of` that begin at `from`. Beyond something that was left out they go on if they
+    /// look as if they did.
     pub fn run(&self, from: usize, of: fn(u8) -> bool) -> usize {
         self.run_of(from, of, (0, usize::MAX), true)
     }
 
-    /// Where the bytes of `of` that begin at `from` end: at most `most`. Beyond something that was left out they go on until there
-    /// are `least`, and, if they vary in length, if they look as if they did.
+    /// Returns the end of the bytes of `of` that begin at `from`: at most `most`. Beyond something that was left out
+    /// they go on until there are `least`, and, if they vary in length, if they look as if they did.
     pub fn run_of(&self, from: usize, of: fn(u8) -> bool, (least, most): (usize, usize), varies: bool) -> usize {
         let last = self.all.len().min(from.saturating_add(most));
         let (mut end, mut line, mut first) = (from.min(self.all.len()), from, true);
@@ -101,7 +102,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// Where base64 that begins at `from` ends, with its padding: `=` behind it may be something else.
+    /// Returns the end of the base64 that begins at `from`, with its padding: `=` behind it may be something else.
     pub fn base64_run(&self, from: usize, least: usize, varies: bool) -> usize {
         let end = self.run_of(from, |byte| alnum(byte) || matches!(byte, b'+' | b'/'), (least, usize::MAX), varies);
         let padding = (0..2).take_while(|padding| self.next(end + padding) == Some(b'=')).count();
@@ -112,7 +113,8 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// Whether what stands at `from`, in a new line or another colour, looks like more of a token of which there is enough.
+    /// Returns true if the text at `from`, in a new line or another colour, looks like more of a token of which there
+    /// is enough.
     fn continues(&self, from: usize, of: fn(u8) -> bool) -> bool {
         let behind = self.gaps.partition_point(|gap| gap.at <= from);
         let stop = self.gaps.get(behind).map_or(self.all.len(), |gap| gap.at);
@@ -136,8 +138,9 @@ impl<'a> Bytes<'a> {
         (has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)) || turns > 2
     }
 
-    /// Whether a word may begin at `at`: not in the middle of another, unless that is the end of an escape (`\t`, `%3D`, `=3D`,
-    /// `\u003d`), or the letter of an option (`-p`). An underscore is a boundary: names and italics have it.
+    /// Returns true if a word may begin at `at`: not in the middle of another, unless that is the end of an escape
+    /// (`\t`, `%3D`, `=3D`, `\u003d`), or the letter of an option (`-p`). An underscore is a boundary: names and
+    /// italics have it.
     pub fn begins(&self, at: usize) -> bool {
         let Some(before) = self.before(at) else { return true };
         if !alnum(before) {

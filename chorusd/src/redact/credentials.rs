@@ -41,17 +41,17 @@ pub fn url_password(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
     secret(from + colon + 1..from + host, kind)
 }
 
-/// What may stand in a URL.
+/// Returns true for a byte that may stand in a URL.
 fn plain(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'<' | b'>' | b'`' | b'\\')
 }
 
-/// What may stand in the part of a URL that names the host.
+/// Returns true for a byte that may stand in the part of a URL that names the host.
 fn inside(byte: u8) -> bool {
     plain(byte) && !matches!(byte, b'/' | b'?' | b'#')
 }
 
-/// Where a part of a URL ends. One that is broken goes on until its `@`.
+/// Returns the end of a part of a URL. One that is broken goes on until its `@`.
 fn url_run(text: &Bytes<'_>, from: usize, of: fn(u8) -> bool) -> usize {
     let end = text.run_of(from, of, (0, usize::MAX), false);
     let broken = text.gap(end).is_some() && !text.all[from..end].contains(&b'@') && may_go_on(&text.all[from..end]);
@@ -63,7 +63,7 @@ fn url_run(text: &Bytes<'_>, from: usize, of: fn(u8) -> bool) -> usize {
     if rest.contains(&b'@') || text.open(more) { more } else { end }
 }
 
-/// Whether a name and the beginning of a password stand there, and not a host and its port.
+/// Returns true if a name and the beginning of a password stand there, and not a host and its port.
 fn may_go_on(authority: &[u8]) -> bool {
     let Some(colon) = memchr::memchr(b':', authority) else { return false };
     let (user, password) = (&authority[..colon], &authority[colon + 1..]);
@@ -144,7 +144,7 @@ fn assigned(text: &Bytes<'_>, at: usize, least: usize, fits: fn(usize) -> bool, 
     if fits(value.len()) && random(value) && digits(value) > 0 { secret(from..end, kind) } else { Look::No }
 }
 
-/// What `.npmrc` assigns to `_auth`, `_authToken` and `_password`.
+/// Looks at the values that `.npmrc` assigns to `_auth`, `_authToken` and `_password`.
 pub fn npm_auth(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
     // The name stands for itself or behind a registry.
     if !text.begins(at) || text.before(at) == Some(b'.') {

@@ -55,7 +55,7 @@ pub enum Next {
 /// A secret in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// Where it stands in the text, and in its view.
+    /// The place of the secret in the text, and in its view.
     pub part: Range<usize>,
     pub seen: Range<usize>,
     pub kind: &'static str,
@@ -65,7 +65,7 @@ pub struct Found {
     pub padded: bool,
 }
 
-/// What was found in a view.
+/// A secret that was found in a view.
 struct Seen {
     part: Range<usize>,
     kind: &'static str,
@@ -192,7 +192,8 @@ impl Needles {
         }
     }
 
-    /// Where the end of `text` may be the beginning of a secret; it may begin in what has gone on.
+    /// Returns the place from which the end of `text` may be the beginning of a secret; it may begin in what has gone
+    /// on.
     fn tail(&self, text: &Bytes<'_>, from: usize, done: usize) -> Option<usize> {
         let end = text.all.len();
         let begins = (from.max(end.saturating_sub(self.longest))..end).find(|at| {
@@ -226,7 +227,8 @@ impl Needles {
     }
 }
 
-/// Whether `form`, of one of the daemon's own keys, stands at `at`. A blank or a backslash of it may be lost at the end of a line.
+/// Looks at `at` for `form`, of one of the daemon's own keys. A blank or a backslash of it may be lost at the end of a
+/// line.
 fn own(text: &Bytes<'_>, at: usize, form: &[u8]) -> Look {
     let mut end = at;
     for letter in form {

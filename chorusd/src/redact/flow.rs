@@ -24,7 +24,7 @@ pub struct Flow {
     done: usize,
     /// How the line that `text` begins in the middle of begins.
     line: Line,
-    /// What stands before that is gone already: nothing begins in it.
+    /// The end of what is gone already: nothing begins before it.
     sealed: usize,
     /// A secret was too long: what goes on with it is left out.
     swallows: bool,
@@ -147,7 +147,7 @@ impl Flow {
     }
 }
 
-/// Whether more of a secret may follow what ended: for what was cut off.
+/// Returns true if more of a secret may follow a byte at which it ended: for what was cut off.
 fn goes_on(byte: u8) -> bool {
     dotted(byte) || base64(byte)
 }

@@ -1,4 +1,4 @@
-//! What stands in the header that says who asks.
+//! The credentials in the header that says who asks.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use super::look::{Look, digits, random, secret, trimmed};
 /// Letters of a line at most that are looked through for credentials.
 const LONGEST: usize = 4 << 10;
 
-/// Where the value behind a name that ends at `name` begins, if blanks or the end of a line are between them.
+/// Returns the start of the value behind a name that ends at `name`, if blanks or the end of a line are between them.
 fn behind_blanks(text: &Bytes<'_>, name: usize) -> Option<usize> {
     let from = text.run_of(name, |byte| byte == b' ', (0, usize::MAX), false);
     (from > name || text.gap(from).is_some()).then_some(from)
@@ -36,7 +36,7 @@ pub fn bearer_token(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
     if opaque(&text.all[from..end]) { secret(from..end, kind) } else { Look::No }
 }
 
-/// Whether it may be a token: no word, and long enough.
+/// Returns true if the value may be a token: not a word, and long enough.
 fn opaque(value: &[u8]) -> bool {
     value.len() >= 20 && digits(value) >= 2 && value.iter().any(u8::is_ascii_alphabetic) && random(value)
 }
@@ -106,7 +106,7 @@ pub fn docker_auth(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
     pair(text, from, kind)
 }
 
-/// What is between the name of the header and the end of its value.
+/// Returns the range between the name of the header and the end of its value.
 fn value(text: &Bytes<'_>, at: usize) -> Result<Range<usize>, Look> {
     let name = text.run_of(at + 1, alnum, (0, usize::MAX), false);
     if text.open(name) {
@@ -180,7 +180,7 @@ pub fn authorization(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
     if value.len() >= 16 && digits(value) >= 2 && random(value) { secret(credentials..end, kind) } else { Look::No }
 }
 
-/// Where credentials that end with a line at `end` really end, if the line is broken in the middle of them.
+/// Returns the real end of credentials that end with a line at `end`, if the line is broken in the middle of them.
 fn broken(text: &Bytes<'_>, end: usize) -> usize {
     let of = |byte: u8| bearer(byte) || matches!(byte, b',' | b'"');
     let more = text.run_of(end, of, (1, usize::MAX), false);
@@ -191,7 +191,7 @@ fn broken(text: &Bytes<'_>, end: usize) -> usize {
     if text.gap(end).is_some_and(|gap| !gap.hard) && rest.len() >= 6 && digits(rest) >= 3 { more } else { end }
 }
 
-/// Whether credentials are `name=value, name="value"`, as those of Digest, OAuth and AWS.
+/// Returns true if credentials are `name=value, name="value"`, as those of Digest, OAuth and AWS.
 fn has_parameters(credentials: &[u8]) -> bool {
     let name = credentials.iter().take_while(|byte| alnum(**byte) || matches!(byte, b'_' | b'-')).count();
     let assigned = name > 0 && credentials.get(name) == Some(&b'=');

@@ -17,7 +17,7 @@ pub enum Look {
     Secret { part: Range<usize>, kind: &'static str },
 }
 
-/// Where parts end.
+/// The end of parts.
 enum End {
     No,
     Open,
@@ -41,7 +41,7 @@ pub fn look(text: &Bytes<'_>, at: usize, shape: &Shape) -> Look {
     }
 }
 
-/// Where `parts`, which begin at `from`, end.
+/// Returns the end of `parts`, which begin at `from`.
 fn follow(text: &Bytes<'_>, from: usize, parts: &[Part]) -> End {
     let mut end = from;
     for (number, part) in parts.iter().enumerate() {

@@ -39,12 +39,12 @@ pub enum Part {
 pub type Looks = fn(&Bytes<'_>, usize, &'static str) -> Look;
 
 impl Shape {
-    /// Whether the beginning is part of the secret.
+    /// Returns true if the beginning is part of the secret.
     pub fn is_itself(&self) -> bool {
         !matches!(self.rule, Rule::After(_))
     }
 
-    /// What follows the beginning; nothing for what a function looks at.
+    /// Returns the parts that follow the beginning; none for what a function looks at.
     pub fn parts(&self) -> &[Part] {
         match &self.rule {
             Rule::One(part) => std::slice::from_ref(part),
@@ -53,7 +53,7 @@ impl Shape {
         }
     }
 
-    /// Whether `=` may end it.
+    /// Returns true if `=` may end it.
     pub fn is_padded(&self) -> bool {
         match self.parts().last() {
             Some(Part::Of { of, .. }) => (of.has)(b'='),

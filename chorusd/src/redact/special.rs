@@ -158,7 +158,7 @@ pub fn telegram_token(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
     if end - from == 35 || italics { secret(from..from + 35, kind) } else { Look::No }
 }
 
-/// What follows `.atlasv1.` in a token of Terraform Cloud. The id before it is no secret.
+/// Looks at what follows `.atlasv1.` in a token of Terraform Cloud. The id before it is not a secret.
 pub fn terraform(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
     let before = text.all[..at].iter().rev().take_while(|byte| alnum(**byte)).count();
     let from = at + ".atlasv1.".len();

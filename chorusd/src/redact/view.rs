@@ -24,7 +24,7 @@ pub struct Gap {
 pub struct View<'a> {
     pub bytes: Cow<'a, [u8]>,
     pub gaps: Vec<Gap>,
-    /// Where parts of the view begin, in it and in the original.
+    /// The starts of parts of the view, in it and in the original.
     parts: Vec<(usize, usize)>,
     /// No more text follows.
     pub whole: bool,
@@ -93,7 +93,7 @@ impl<'a> View<'a> {
         Self { bytes: Cow::Owned(bytes), gaps, parts, whole, at_line_end }
     }
 
-    /// Where the byte at `at` stands in the original.
+    /// Returns the place in the original of the byte at `at`.
     pub fn raw(&self, at: usize) -> usize {
         match self.parts.partition_point(|(view, _)| *view <= at).checked_sub(1).and_then(|part| self.parts.get(part)) {
             Some((view, raw)) => raw + (at - view),
@@ -101,7 +101,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Where what ends at `end` in the view ends in the original.
+    /// Returns the end in the original of what ends at `end` in the view.
     pub fn raw_end(&self, end: usize) -> usize {
         end.checked_sub(1).map_or(0, |last| self.raw(last) + 1)
     }
@@ -125,7 +125,7 @@ pub fn mark(raw: &[u8], from: usize) -> Mark {
 struct Builder<'a> {
     raw: &'a [u8],
     whole: bool,
-    /// What is not yet in the view begins here.
+    /// The start of what is not yet in the view.
     start: usize,
     /// How the current line begins.
     mark: Mark,
@@ -265,7 +265,7 @@ fn tail(line: &[u8]) -> Tail {
     Tail { kept, quote, equals }
 }
 
-/// Where the string that goes on in the next line begins behind its quote.
+/// Returns the start, behind its quote, of the string that goes on in the next line.
 fn opening(raw: &[u8], from: usize, quote: u8) -> Option<usize> {
     let skip = |from: usize| from + raw[from..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     let mut at = skip(from.min(raw.len()));
@@ -278,9 +278,9 @@ fn opening(raw: &[u8], from: usize, quote: u8) -> Option<usize> {
     (raw.get(at) == Some(&quote)).then_some(at + 1)
 }
 
-/// What a line begins with.
+/// The beginning of a line.
 struct Lead {
-    /// Where its text begins.
+    /// The start of its text.
     end: usize,
     mark: Mark,
     /// It may have a number that goes on.
@@ -322,7 +322,7 @@ fn lead(raw: &[u8], from: usize, before: Mark) -> Lead {
     Lead { end: at, mark, incomplete: false }
 }
 
-/// What stands at `at`.
+/// Classifies what stands at `at`.
 fn cut(raw: &[u8], at: usize) -> Cut {
     match raw[at] {
         b'\n' => Cut::Break(at + 1),
@@ -339,7 +339,7 @@ fn cut(raw: &[u8], at: usize) -> Cut {
     }
 }
 
-/// What a backslash begins: a line break or a terminal sequence that is written out.
+/// Classifies what a backslash begins: a line break or a terminal sequence that is written out.
 fn written(raw: &[u8], at: usize) -> Cut {
     let slashes = raw[at..].iter().take_while(|byte| **byte == b'\\').count();
     let from = at + slashes;

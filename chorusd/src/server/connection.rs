@@ -74,7 +74,7 @@ struct Connection {
     caller: Caller,
 }
 
-/// What a connection waited for.
+/// The event that a connection waited for.
 enum Next {
     Answer(Option<Frame>),
     Stuck,

@@ -47,7 +47,7 @@ pub struct Unfinished {
     /// The longest wait for room, and the time in which a client must send `quota` bytes.
     limit: Duration,
     quota: usize,
-    /// What is left of that time, and what has come in it.
+    /// The rest of that time, and the bytes that have come in it.
     left: Duration,
     came: usize,
 }
@@ -153,7 +153,7 @@ mod tests {
         frame
     }
 
-    /// Whether a client that sends `bytes` every `pause` is let on for a minute.
+    /// Returns true if a client that sends `bytes` every `pause` is let on for a minute.
     fn lasts(bytes: usize, pause: Duration) -> bool {
         let mut frame = Unfinished::new(Room::new(MIB), LIMIT);
         let mut time = Duration::ZERO;
@@ -198,7 +198,7 @@ mod tests {
         let given = second.room().await;
         let refused = second.take(given).unwrap_err();
         assert_eq!(refused.data.unwrap().kind, ErrorKind::Busy);
-        // What is dropped gives its room back.
+        // A frame that is dropped gives its room back.
         drop(held);
         drop(first);
         assert!((0..8).map(|_| begun(&room, 16 * MIB)).all(|frame| !frame.waits()));

@@ -18,7 +18,7 @@ const STEP: i32 = 64;
 /// How often the end of a copy is tried while another connection holds the database.
 const TRIES: usize = 50;
 
-/// What a worker is asked about a copy.
+/// A request to a worker about a copy.
 pub(super) enum CopyRequest {
     Begin(Begin),
     /// Copy the rest and answer.
@@ -42,7 +42,7 @@ fn busy() -> Failure {
     Failure::new(chorus_proto::ErrorKind::Busy, "a copy of the database is being made").hint("try again in a moment")
 }
 
-/// What a worker does after the messages that it took.
+/// The next step of a worker after the messages that it took.
 pub(super) enum Next {
     More,
     Copy(CopyRequest),
@@ -101,7 +101,7 @@ impl<'a> Copying<'a> {
         }
     }
 
-    /// Whether only the end is missing.
+    /// Returns true if only the end is missing.
     fn is_ready(&self) -> bool {
         self.ready.is_none()
     }

@@ -24,8 +24,8 @@ pub fn sqlite_version() -> (&'static str, bool) {
     (rusqlite::version(), rusqlite::version_number() >= sqlite::OLDEST)
 }
 
-/// What is wrong with the database at `path`, which this process does not have open; `thorough` compares the indexes with their tables,
-/// too. Blocks.
+/// Lists what is wrong with the database at `path`, which this process does not have open; `thorough` compares the
+/// indexes with their tables, too. Blocks.
 #[must_use]
 pub fn problems(path: &Path, thorough: bool) -> Vec<String> {
     match of_length(path) {
@@ -49,7 +49,7 @@ pub fn problems_of_open(path: &Path, thorough: bool) -> Vec<String> {
     }
 }
 
-/// What is wrong with a copy of a database that nobody else uses; nothing is written beside it. Blocks.
+/// Lists what is wrong with a copy of a database that nobody else uses; nothing is written beside it. Blocks.
 #[must_use]
 pub fn problems_of_copy(path: &Path) -> Vec<String> {
     if let Some(what) = of_length(path) {
@@ -73,9 +73,9 @@ pub struct IndexedSession {
     pub dir: String,
     pub session_id: String,
     pub sha256: String,
-    /// Whether its file could not be read.
+    /// True if its file could not be read.
     pub corrupt: bool,
-    /// Whether there should be a file.
+    /// True if there should be a file.
     pub expected: bool,
 }
 
@@ -104,8 +104,8 @@ pub fn check_journal(path: &Path) -> Result<Checked> {
     journal::check(&sqlite::open_reader(path)?)
 }
 
-/// What can be read of the contexts in the journal at `path`: of each its number, its agent, how many messages it should have, and what it
-/// has; `broken`: only of those that cannot be read back. Blocks.
+/// Reads what can be read of the contexts in the journal at `path`: of each its number, its agent, how many messages it
+/// should have, and what it has; `broken`: only of those that cannot be read back. Blocks.
 ///
 /// # Errors
 /// A database of which nothing can be read.

@@ -172,7 +172,7 @@ fn rename(entry: &Trashed, stage: Stage) -> io::Result<Trashed> {
 /// Shows an entry whose move is complete. Blocks.
 ///
 /// # Errors
-/// What the system says; the next start shows it then.
+/// The error of the system; the next start shows it then.
 pub fn settle(entry: &Trashed) -> io::Result<Trashed> {
     rename(entry, Stage::Settled)
 }
@@ -180,7 +180,7 @@ pub fn settle(entry: &Trashed) -> io::Result<Trashed> {
 /// Hides an entry that is about to move out, durably. Blocks.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn begin_move(entry: &Trashed) -> io::Result<Trashed> {
     begin(entry, Stage::Moving)
 }
@@ -188,7 +188,7 @@ pub fn begin_move(entry: &Trashed) -> io::Result<Trashed> {
 /// Hides an entry that is about to be deleted, durably: from here on it is never restored. Blocks.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn begin_delete(entry: &Trashed) -> io::Result<Trashed> {
     begin(entry, Stage::Deleting)
 }
@@ -215,7 +215,7 @@ pub fn move_out(entry: &Trashed, to: &Path) -> io::Result<()> {
 /// Moves what [`move_out`] moved to `from` back into the entry, and shows it. Blocks.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn move_back(entry: &Trashed, from: &Path) -> io::Result<()> {
     move_dir(from, &entry.content())?;
     settle(entry).map(drop)
@@ -244,7 +244,7 @@ pub fn discard(entry: &Trashed) {
 /// Deletes an entry; its note goes last, so that what is left of it is known. Blocks.
 ///
 /// # Errors
-/// What the system says; what is left is shown in the trash then.
+/// The error of the system; what is left is shown in the trash then.
 pub fn remove(entry: &Trashed) -> io::Result<()> {
     let entry = begin_delete(entry)?;
     let removed = delete(&entry);
@@ -276,7 +276,7 @@ pub fn list(home: &Path) -> io::Result<Vec<Trashed>> {
 /// Lists the entries whose move or deletion did not end. Blocks.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn unfinished(home: &Path) -> io::Result<Vec<Trashed>> {
     read(home, |stage| stage != Stage::Settled)
 }

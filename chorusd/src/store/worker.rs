@@ -31,7 +31,7 @@ const LOOK: Duration = Duration::from_secs(1);
 pub struct Files {
     /// Compares them with their paths.
     pub watch: Watch,
-    /// Where the number of the newest event is kept besides.
+    /// The note that also keeps the number of the newest event.
     pub newest: Option<Note>,
 }
 
@@ -452,7 +452,7 @@ impl Writer {
             if !self.conn.is_autocommit() {
                 let _ = self.conn.execute_batch("ROLLBACK");
             }
-            // What the disk has of a commit that failed is not known; what comes after it is certainly not kept.
+            // Nobody knows what the disk has of a commit that failed; what comes after it is certainly not kept.
             if step == "COMMIT" && is_fatal(&e) { failure.hint(IN_DOUBT) } else { failure }
         })
     }

@@ -22,7 +22,7 @@ fn back_up(home: &Home, dir: &Path) -> Summary {
     serde_json::from_str(&raw).expect("a summary")
 }
 
-/// What `backup verify` says of a sound backup.
+/// Returns the report of `backup verify` on a sound backup.
 fn verified(home: &Home, source: &Path) -> Verified {
     let raw = chorusctl(home, ["--json", "backup", "verify", path(source)]).ok();
     let found: Verified = serde_json::from_str(&raw).expect("what was found");

@@ -1,4 +1,4 @@
-//! Where a backup may go, and where one may be restored to.
+//! The places that a backup may go to, and those that one may be restored to.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -55,7 +55,7 @@ fn a_restore_goes_into_an_empty_home_only() {
         chorusctl(&other, ["backup", command, "/no/such/backup"]).failed(3);
         chorusctl(&other, ["backup", command, path(&one.user)]).failed_with_hint(3);
     }
-    // What a daemon that could not start leaves, and a restore that was cut off, is nothing.
+    // The files that a daemon that could not start leaves, or a restore that was cut off, count as nothing.
     fs::create_dir_all(other.path.join(".restore/agents/atlas")).expect("directories");
     fs::create_dir_all(other.path.join("agents")).expect("directories");
     fs::create_dir_all(other.path.join("log")).expect("directories");

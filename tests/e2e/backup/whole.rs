@@ -57,7 +57,7 @@ fn fill(daemon: &Daemon, home: &Home) {
     work(&home.agent("atlas").join("workspace"));
 }
 
-/// What the commands say of a home, without what differs by its place and by the time.
+/// Returns what the commands say of a home, without what differs by its place and by the time.
 fn said(home: &Home) -> Vec<String> {
     let commands: [&[&str]; 7] = [
         &["agent", "list", "--all", "--json"],

@@ -1,4 +1,5 @@
-//! What a crash between the trash and the catalog leaves, as earlier versions left it: the next start settles it.
+//! States that a crash between the trash and the catalog leaves, as earlier versions left them: the next start settles
+//! them.
 
 use std::fs;
 

@@ -20,7 +20,7 @@ struct Person {
     is_other: bool,
 }
 
-/// What `XDG_RUNTIME_DIR` is in an environment.
+/// The value of `XDG_RUNTIME_DIR` in an environment.
 const ENVIRONMENTS: [(&str, Option<&str>); 5] = [
     ("login", Some("runtime")),
     ("cron, su -, a container or a system service", None),

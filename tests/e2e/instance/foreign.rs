@@ -1,4 +1,4 @@
-//! What another user put in the way of a client is told nothing.
+//! Clients tell nothing to what another user put in their way.
 
 use std::fs;
 use std::io::Read as _;

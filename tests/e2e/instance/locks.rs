@@ -133,7 +133,7 @@ fn a_daemon_that_locks_the_file_alone_is_seen_and_sees_us() {
     drop(earlier);
     let daemon = Daemon::start(&home);
     assert!(File::open(lock_file(&home)).expect("the lock file").try_lock().is_err());
-    // What it reads out of the file for people.
+    // The text that an earlier release reads out of the file for people.
     let text = fs::read_to_string(lock_file(&home)).expect("the lock file");
     assert_eq!(text, format!("{}\n{}\n", daemon.pid, home.socket().display()));
 }

@@ -1,4 +1,4 @@
-//! What is removed while the daemon runs is there again within about a second.
+//! Files and directories that are removed while the daemon runs are there again within about a second.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

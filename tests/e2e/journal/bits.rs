@@ -72,7 +72,7 @@ fn damage(home: &Home, rng: &mut Rng) -> String {
     }
 }
 
-/// What of `expected` is not in `found`.
+/// Counts the texts of `expected` that are not in `found`.
 fn missing(expected: &[String], found: &[String]) -> usize {
     expected.iter().filter(|text| !found.contains(text)).count()
 }
@@ -86,7 +86,7 @@ fn no_damage_is_silent_and_the_rest_is_readable() {
         copy_all(&whole.path, &home.path);
         let mut rng = Rng::new(seed);
         let what = damage(&home, &mut rng);
-        // What is wrong before anything is salvaged.
+        // Counts what is wrong before anything is salvaged.
         let (mut told, mut wrong) = (false, 0);
         match Daemon::try_start(&home, home.command(home.bins.chorusd)) {
             Err((_, said)) => {

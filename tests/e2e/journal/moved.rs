@@ -11,7 +11,7 @@ use chorus_tests::{Daemon, Home};
 use super::{copy_all, journal, try_append};
 use crate::home;
 
-/// What happens to the files, with the name that is told of it.
+/// Changes to the files, each with the name that the daemon tells of it.
 const CHANGES: [(&str, fn(&Home), &str); 9] = [
     ("rm live.db", |home| fs::remove_file(journal(home)).expect("removed"), "live.db"),
     ("rm live.db-wal", |home| fs::remove_file(journal(home).with_extension("db-wal")).expect("removed"), "live.db-wal"),

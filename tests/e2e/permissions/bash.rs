@@ -24,13 +24,13 @@ pub struct Bash {
     folder: tempfile::TempDir,
 }
 
-/// What came of a command.
+/// The result of a command.
 pub struct Ran {
     /// The words of each command that it ran.
     pub commands: Vec<Vec<String>>,
-    /// What stood on standard input of these.
+    /// The text on standard input of these.
     pub inputs: String,
-    /// Where it ran.
+    /// The directory that it ran in.
     pub work: PathBuf,
 }
 

@@ -16,7 +16,7 @@ use serde_json::json;
 use super::action;
 use super::spellings::{CARRIERS, DENIED, OPTIONS, READERS, WRAPPERS, reached};
 
-/// What the file `victim` holds.
+/// The content of the file `victim`.
 const CONTENT: &str = "one\ntwo\n";
 
 /// Counts of one run.
@@ -176,7 +176,7 @@ fn installed() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
     DENIED.iter().filter(|(denied, _)| Path::new("/bin").join(denied).exists())
 }
 
-/// Whether what the tests run is there.
+/// Returns true if the programs that the tests run are there.
 fn has_tools() -> bool {
     let there = ["/bin/bash", "/usr/bin/timeout", "/usr/bin/git"].iter().all(|path| Path::new(path).exists());
     if !there {
@@ -224,7 +224,7 @@ fn no_spelling_of_a_denied_program_is_allowed_and_runs_it() {
     report("denied programs", &figures);
 }
 
-/// What the reviewed table allows runs nothing and writes nothing, whatever options it is given.
+/// Programs that the reviewed table allows run nothing and write nothing, whatever options they are given.
 #[test]
 fn reviewed_programs_run_nothing_with_the_options_that_are_allowed() {
     if !has_tools() {

@@ -148,7 +148,7 @@ fn prepare(work: &Path) {
     assert!(work.join("sub/named.gz").exists(), "{said}");
 }
 
-/// What decides which programs git runs below a directory: every `.git`, its hooks and configuration, and links.
+/// Lists what decides which programs git runs below a directory: every `.git`, its hooks and configuration, and links.
 fn state(folder: &Path) -> String {
     bash(folder, "find . -ipath '*.git/hooks/*' -o -ipath '*.git/config' -o -iname .git -o -type l | sort")
 }

@@ -28,7 +28,7 @@ pub fn make(dir: &Path) -> Option<()> {
         fs::write(&charmap, format!("{head}CHARMAP\n{ascii}END CHARMAP\n")).expect("a character map");
         let mut localedef = Command::new("localedef");
         localedef.args(["--no-archive", "-c", "-i", "POSIX", "-f"]).arg(charmap).arg(dir.join(name(set)));
-        // What its status says of mere warnings differs.
+        // Its status differs for mere warnings.
         if localedef.output().is_err() || !dir.join(name(set)).join("LC_CTYPE").exists() {
             chorus_tests::skip("no locales can be made here (localedef, /usr/share/i18n)");
             return None;

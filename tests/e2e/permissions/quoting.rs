@@ -11,7 +11,8 @@ use super::action;
 use super::bash::Bash;
 use super::chance::PIECES;
 
-/// What a rule for commands sees in these places; `%` is where the word stands. The strict reader understands all of them.
+/// Places in which a rule for commands sees a word; `%` is where the word stands. The strict reader understands all of
+/// them.
 const ARGUMENTS: [&str; 34] = [
     "cat %",
     "cat -n %",
@@ -97,7 +98,7 @@ const WRITES: [&str; 16] = [
     "ls < x > %",
 ];
 
-/// What only the parser understands: asked about in any case, and denied where the word is seen.
+/// Commands that only the parser understands: asked about in any case, and denied where the word is seen.
 const OPAQUE: [&str; 26] = [
     "if true; then cat < %; fi",
     "while read x; do ls; done < %",

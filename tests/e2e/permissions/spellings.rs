@@ -22,7 +22,7 @@ pub const DENIED: &[(&str, &str)] = &[
     ("shred", "-u victim"),
 ];
 
-/// What runs a command that it is given, or reads it from a file: `{}` stands for the command.
+/// Commands that run a command that they are given, or read it from a file: `{}` stands for the command.
 pub const WRAPPERS: &[&str] = &[
     "{}",
     "env {}",
@@ -166,7 +166,7 @@ pub const WRAPPERS: &[&str] = &[
     "cat <> marker",
 ];
 
-/// What only carries the words of a command.
+/// Commands that only carry the words of a command.
 pub const CARRIERS: &[&str] = &[
     "echo {}",
     "echo '{}'",

@@ -7,7 +7,8 @@ use chorus_tests::measure;
 use super::memory::{LIMIT, MOST, is_ended};
 use super::{Rig, WAYS, mark};
 
-/// What a probe may have at its end, in MiB: the limit, and what passes on a busy machine until the watch has counted often enough.
+/// The most that a probe may have at its end, in MiB: the limit, and what passes on a busy machine until the watch has
+/// counted often enough.
 const AT_MOST: u64 = MOST + 1024;
 
 /// Each writes down how many bytes it has. `step` adds some and returns how many; a place that takes no more is followed by the

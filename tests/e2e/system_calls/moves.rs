@@ -40,7 +40,7 @@ enum Verb {
 const KEPT: &str = "the kept one";
 const DELETED: &str = "the deleted one";
 
-/// What is there, wherever it is: no verb but a purge and an emptying may make it less.
+/// A thing that is there, wherever it is: no verb but a purge and an emptying may make it less.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Thing {
     /// A session of this agent with this text.
@@ -147,11 +147,11 @@ impl Verb {
         }
     }
 
-    /// What of it may be gone afterwards.
+    /// Returns true if `thing` may be gone afterwards.
     fn may_lose(self, thing: &Thing) -> bool {
         match self {
             Self::PurgeSession => *thing == Thing::Session("a", KEPT),
-            // What it forgot before lies in the trash, and has nobody to go back to.
+            // Things that the agent forgot before lie in the trash, and have nobody to go back to.
             Self::PurgeAgent => !matches!(thing, Thing::Session("gone", _)),
             Self::EmptyTrash => !matches!(thing, Thing::Session("a", KEPT) | Thing::Memory(_, "gates are oak")),
             _ => false,

@@ -78,7 +78,7 @@ pub fn assert_databases_whole(home: &Home) {
         let verdict: String = database.query_row("PRAGMA integrity_check", [], |row| row.get(0)).expect("a verdict");
         assert_eq!(verdict, "ok", "{name}");
     }
-    // What a crash leaves is not taken for damage.
+    // Leftovers of a crash are not taken for damage.
     let names = fs::read_dir(home.path.join("db")).expect("db/").map(|entry| entry.expect("an entry").file_name());
     let aside: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with("damaged-")).collect();
     assert!(aside.is_empty(), "{aside:?}");

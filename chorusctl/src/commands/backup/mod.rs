@@ -113,7 +113,7 @@ fn json(app: &mut App, value: &impl serde::Serialize) -> Result<(), Failure> {
     app.out.json_line(&text)
 }
 
-/// Whether the result goes out as JSON.
+/// Returns true if the result goes out as JSON.
 fn as_json(app: &App) -> bool {
     app.out.format() != Format::Text
 }

@@ -27,7 +27,7 @@ pub struct Args {
 /// Checks it.
 ///
 /// # Errors
-/// What is damaged, or why that cannot be told.
+/// The damage to the backup, or the reason why it cannot be checked.
 pub fn run(args: &Args, app: &mut App) -> Result<(), Failure> {
     let raw = chorusd(app, "verify", [OsStr::new("--verify-backup"), args.source.as_os_str()], None)?;
     let found: Verified = read(&raw)?;

@@ -17,7 +17,7 @@ const EARLIER: Duration = Duration::from_secs(12);
 /// The time between two looks.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What came of a daemon that could not be reached.
+/// The outcome for a daemon that could not be reached.
 #[derive(Debug)]
 pub enum Unreached {
     /// None holds the lock.

@@ -25,7 +25,7 @@ const MOST: usize = 16 << 10;
 /// A listener that leads to the gateway. Dropping it ends the connection.
 #[derive(Debug)]
 pub struct Tunnel {
-    /// Where the library connects.
+    /// The address that the library connects to.
     pub url: String,
     why: Arc<Mutex<Option<String>>>,
     task: AbortHandle,
@@ -59,7 +59,7 @@ impl Tunnel {
         let target = url.replacen("ws", "http", 1);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(|e| e.to_string())?;
         let port = listener.local_addr().map_err(|e| e.to_string())?.port();
-        // Whoever else is on this machine does not know the path.
+        // Others on this machine do not know the path.
         let secret = format!("/{}", Uuid::new_v4().simple());
         let why = Arc::<Mutex<Option<String>>>::default();
         let tunnel = (client, target, secret.clone(), why.clone());

@@ -79,7 +79,7 @@ pub fn of_words(status: u16, words: &str) -> Option<Class> {
     }
 }
 
-/// What to do if a server refuses a request that had no key.
+/// Returns the advice for a server that refuses a request that had no key.
 pub fn name_a_key(provider: &str, variable: &str) -> String {
     format!(
         "add `api_key_env = \"{variable}\"` (or the variable that has this server's key) to [providers.{provider}] in config.toml, then `chorusctl daemon restart`"

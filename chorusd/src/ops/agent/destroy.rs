@@ -128,7 +128,7 @@ async fn take_away(
         }
         return Err(failure);
     }
-    // What is purged is deleted where it is.
+    // The files of a purged agent are deleted where they are.
     match trashed {
         Some(entry) if !params.purge => Ok((saved, Some(ops_trash::show(entry).await))),
         trashed => Ok((saved, trashed)),

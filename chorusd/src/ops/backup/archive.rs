@@ -77,7 +77,7 @@ pub async fn begin(ops: &Arc<Ops>, connection: u64, _: ArchiveBeginParams) -> Re
         let _alone = alone;
         let out = Pieces { to: pieces.clone(), size, bytes: Vec::with_capacity(size) };
         let made = super::make(&ops, Archive::new(out), Box::new(|_| ())).await;
-        // Whoever went away knows that it is not complete.
+        // A client that went away knows that the archive is not complete.
         let _ = pieces.send(Piece::End(Box::new(made))).await;
     });
     Ok(ArchiveBeginResult { archive })

@@ -11,7 +11,7 @@ use crate::store::{DB, JOURNAL, damage};
 const NAME: &str = "journal";
 const SALVAGE: &str = "chorusctl doctor --salvage";
 
-/// Whether every live context can be read back, and what was damaged before.
+/// Checks that every live context can be read back, and names what was damaged before.
 ///
 /// # Errors
 /// A database that cannot be read.

@@ -25,7 +25,7 @@ pub async fn entries(ops: &Ops) -> Result<Vec<Trashed>> {
 /// Deletes an entry; of an agent that is gone, what it remembered as well. An entry on its way in may be deleted at once.
 ///
 /// # Errors
-/// What the disk or the database says; what is left is shown in the trash then.
+/// The error of the disk or the database; what is left is shown in the trash then.
 pub async fn delete(ops: &Ops, entry: Trashed) -> Result<()> {
     let failed = |dir: &std::path::Path, e: &std::io::Error| {
         Failure::io(format_args!("cannot delete all of {}", dir.display()), e)

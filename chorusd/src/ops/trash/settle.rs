@@ -22,7 +22,7 @@ use crate::store::catalog::SessionRow;
 use crate::store::session_files::path_of;
 use crate::store::trash::{self, Note, SessionNote, Stage, Trashed};
 
-/// What is to become of an entry.
+/// The decision about an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     /// It is shown.

@@ -49,7 +49,7 @@ pub struct Piece {
     pub forms: Vec<String>,
     /// Why it is never better than `ask`.
     pub guard: Option<String>,
-    /// What a rule must spell out to allow it; `None` if it is no command.
+    /// The parts that a rule must spell out to allow it; `None` if it is not a command.
     pub call: Option<Call>,
 }
 
@@ -148,7 +148,7 @@ fn redirected(text: &str, simple: &Simple, out: &mut Vec<String>) {
     }
 }
 
-/// What a rule must spell out of a command, its words given.
+/// Returns the parts that a rule must spell out of the command with these words.
 fn call(words: &[Word], values: &[&str]) -> Option<Call> {
     let to = |at: usize| words.iter().take(at + 1).map(|word| written(&word.value).len() + 1).sum::<usize>() - 1;
     let hands_over = handover::find(values).map(|found| (to(found.at), found.reason));

@@ -137,7 +137,7 @@ pub fn moves(words: &[&str]) -> bool {
     matches!(words.first(), Some(&("cd" | "pushd" | "popd")))
 }
 
-/// Whether a program is the loader of programs: `ld-linux-x86-64.so.2`, `ld-musl-aarch64.so.1`, `ld64.so`.
+/// Returns true if a program is the loader of programs: `ld-linux-x86-64.so.2`, `ld-musl-aarch64.so.1`, `ld64.so`.
 fn is_loader(name: &str) -> bool {
     name.starts_with("ld") && name.contains(".so")
 }

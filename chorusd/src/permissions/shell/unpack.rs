@@ -119,7 +119,7 @@ fn git(given: &[&str]) -> Option<String> {
     }
     let mut places = given.iter().filter(|word| !word.starts_with('-'));
     if verb == "clone" {
-        // Where it is from, or the value of an option; then what it is from counts, too.
+        // Skips the source of the clone, or the value of an option; then the source counts, too.
         places.next();
     }
     let outside = |word: &&&str| word.starts_with('/') || word.split('/').any(|part| part == "..");

@@ -85,7 +85,7 @@ const SHAPED: &[(&str, &str, &str)] = &[
     ("in .netrc", "machine a.example login me password ", "\n"),
 ];
 
-/// What breaks a secret in its middle.
+/// Texts that break a secret in its middle.
 const BROKEN: &[(&str, &str, &str, &str)] = &[
     ("coloured in its middle", "the ", "\u{1b}[0m", " x"),
     ("with ESC[K in its middle", "the ", "\u{1b}[m\u{1b}[K", " x"),
@@ -116,7 +116,7 @@ const BROKEN: &[(&str, &str, &str, &str)] = &[
 
 fn between(before: &'static str, after: &'static str) -> impl Fn(&Sample) -> String {
     move |sample| {
-        // What stands before the lines of a block stands before each of them.
+        // A mark before the lines of a block stands before each of them.
         let line = before.rsplit('\n').next().unwrap();
         let marked = sample.is_block() && matches!(line, "+" | "-" | " " | "> " | "// ");
         let text = if marked { sample.text().replace('\n', &format!("\n{line}")) } else { sample.text() };

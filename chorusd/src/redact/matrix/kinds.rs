@@ -31,17 +31,17 @@ impl Sample {
         format!("{}{}{}", self.before, self.hidden, self.after)
     }
 
-    /// Whether it is found wherever it stands, without anything before it.
+    /// Returns true if it is found wherever it stands, without anything before it.
     pub fn is_alone(&self) -> bool {
         self.before.is_empty() && self.after.is_empty()
     }
 
-    /// Whether it is a private key without its first line.
+    /// Returns true if it is a private key without its first line.
     pub fn is_headless(&self) -> bool {
         self.is_block() && self.before.is_empty() && !self.hidden.starts_with("-----BEGIN")
     }
 
-    /// Whether it has lines of its own.
+    /// Returns true if it has lines of its own.
     pub fn is_block(&self) -> bool {
         self.text().contains('\n')
     }
@@ -60,9 +60,9 @@ pub fn made(alphabet: &str, count: usize, seed: u64) -> String {
     (0..count).map(|_| next()).collect()
 }
 
-/// What issuers and the lists of other scanners say of a form, written down apart from the rules: the kind, and the form with
-/// `{` alphabet count `}` for what is random: a, letters and digits; x, hexadecimal; u, capitals and digits; l, lower case and digits;
-/// b, base64; t, base64 for URLs; c, base32; 9, digits.
+/// Forms as issuers and the lists of other scanners describe them, written down apart from the rules: the kind, and the
+/// form with `{` alphabet count `}` for what is random: a, letters and digits; x, hexadecimal; u, capitals and digits;
+/// l, lower case and digits; b, base64; t, base64 for URLs; c, base32; 9, digits.
 const PUBLISHED: &[(&str, &str)] = &[
     ("twilio-key", "SK{x32}"),
     ("mailgun-key", "key-{x32}"),
@@ -194,7 +194,7 @@ fn published(kind: &'static str, form: &str, seed: u64) -> Sample {
 /// A sample of what a rule says of itself.
 fn ruled(kind: &'static str, start: &str, parts: &[Part], seed: u64) -> Sample {
     let letters = |of: &Alphabet| -> String {
-        // Where a token ends is told by what is no letter or digit.
+        // The end of a token is told by a byte that is not a letter or digit.
         let all = (b'!'..=b'~').filter(|byte| (of.has)(*byte) && byte.is_ascii_alphanumeric());
         all.map(char::from).filter(|letter| of.name != "hexadecimal digits" || !letter.is_ascii_uppercase()).collect()
     };

@@ -25,7 +25,7 @@ fn redactor() -> Arc<Redactor> {
     redactor
 }
 
-/// Whether a piece of `hidden` is in `clean`.
+/// Returns true if a piece of `hidden` is in `clean`.
 fn survives(hidden: &str, clean: &str) -> bool {
     hidden.as_bytes().windows(PIECE).any(|piece| memchr::memmem::find(clean.as_bytes(), piece).is_some())
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::super::shapes::{Part, SHAPES, Shape};
 
-/// What follows the beginning of `shape`, in words.
+/// Describes in words what follows the beginning of `shape`.
 fn form(shape: &Shape) -> String {
     let part = |part: &Part| match part {
         Part::Text(text) => format!("`{text}`"),

@@ -104,7 +104,7 @@ fn put(step: &Step, read_only: &mut ReadOnly) -> std::io::Result<()> {
         Step::Private { at, size } => {
             let at = below(NEW, at);
             directory(&at)?;
-            // What inodes, names and extended attributes take is not part of the size.
+            // The memory of inodes, names and extended attributes is not part of the size.
             let inodes = (size / INODE).max(1024);
             let data = std::ffi::CString::new(format!("mode=0700,size={size},nr_inodes={inodes}"))?;
             mount("tmpfs", &at, "tmpfs", plain(), Some(data.as_c_str()))?;

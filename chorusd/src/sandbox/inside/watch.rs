@@ -87,7 +87,7 @@ impl Watch {
         Ok(Used { all: files + all, least: files + least })
     }
 
-    /// What processes have; what they share is counted for each where the kernel does not divide it.
+    /// Returns the memory of processes; what they share is counted for each where the kernel does not divide it.
     fn used_by(&self, processes: &[PathBuf], most: u64) -> io::Result<Used> {
         let status = |dir: &PathBuf| sums(&dir.join("status"), [&OWN, &SHARED, &TABLES]);
         let counted = processes.iter().map(status).collect::<io::Result<Vec<_>>>()?;
@@ -249,7 +249,7 @@ mod tests {
         // Page tables are in `status` alone, and count whichever of the two decides.
         write("status", "RssAnon:\t 100 kB\nRssShmem:\t 20 kB\nVmPTE:\t 900 kB\n");
         assert_eq!((used_of(false, 1005 << 10), used_of(true, 1005 << 10)), (1020 << 10, 1010 << 10));
-        // What is too much whatever is shared needs no slow count.
+        // A sum that is too much whatever is shared needs no slow count.
         assert_eq!(used_of(true, 1000 << 10), 1020 << 10);
     }
 

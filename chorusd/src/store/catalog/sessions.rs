@@ -26,7 +26,7 @@ pub struct SessionRow {
     pub place: i64,
 }
 
-/// Where a session comes in the order of all.
+/// The place of a session in the order of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// At the row's own place.

@@ -11,7 +11,7 @@ use super::record::Place;
 use crate::failure::Result;
 use crate::message::ContextNo;
 
-/// What was found.
+/// The findings of a check.
 #[derive(Debug, Default)]
 pub struct Checked {
     pub records: u64,

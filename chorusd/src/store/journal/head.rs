@@ -134,7 +134,7 @@ pub fn restored(conn: &Connection, context: ContextNo, cost: TokenPair) -> Resul
     Ok(())
 }
 
-/// What [`read`] reads.
+/// The query of the columns that [`read`] reads.
 pub(super) const SELECT: &str =
     "SELECT id, agent_id, started_at, last_activity_at, idle_deadline_at, messages, queries,
     chars, parent_id, saved_messages, saved_session, base_session, turn, restored_input, restored_output FROM contexts";

@@ -11,7 +11,7 @@ use super::record::Place;
 use crate::failure::Result;
 use crate::message::Stored;
 
-/// What a context still has, in the order of arrival.
+/// The content that a context still has, in the order of arrival.
 #[derive(Debug, Default)]
 pub struct Readable {
     /// The session whose first messages came before everything else.

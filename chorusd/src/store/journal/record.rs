@@ -16,7 +16,7 @@ const VERSION: u8 = 2;
 /// First byte of the records of earlier releases, without either.
 const BARE: u8 = 1;
 
-/// Where a record stands.
+/// The place of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// Row of the record before it in its context.

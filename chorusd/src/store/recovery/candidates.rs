@@ -31,7 +31,7 @@ impl Candidate {
         Self { path, sound, newest, broken }
     }
 
-    /// Whether it has more than `other`.
+    /// Returns true if it has more than `other`.
     pub fn is_better_than(&self, other: &Self) -> bool {
         let rank = |of: &Self| (of.sound, of.newest, std::cmp::Reverse(of.broken));
         rank(self) > rank(other)

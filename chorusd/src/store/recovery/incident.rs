@@ -1,4 +1,5 @@
-//! What was found to be damaged, each in a directory of its own below `db/`: copies of the files as they were, and what is known of it.
+//! Damage that was found, each in a directory of its own below `db/`: copies of the files as they were, and what is
+//! known of it.
 
 use std::fs;
 use std::io;
@@ -22,11 +23,11 @@ pub struct Incident {
     pub facts: Facts,
 }
 
-/// What is kept of it.
+/// The facts that are kept of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Facts {
     pub at: Timestamp,
-    /// What was found and what became of it.
+    /// The damage that was found, and what became of it.
     pub what: String,
     /// Something that was acknowledged is missing.
     pub lost: bool,

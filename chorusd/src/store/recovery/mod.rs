@@ -1,5 +1,5 @@
-//! What protects a database against what happens to its files: another process that writes them, files that go or are replaced
-//! while they are open, and damage that SQLite would not tell.
+//! Protection of a database against what happens to its files: another process that writes them, files that go or are
+//! replaced while they are open, and damage that SQLite would not tell.
 
 mod candidates;
 mod incident;

@@ -15,7 +15,7 @@ use super::super::journal::{crc32, events};
 /// Name of the file, beside live.db.
 pub const NAME: &str = "live.newest";
 
-/// What the file says.
+/// The content of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Newest {
     /// Number of the newest event on the disk.

@@ -19,7 +19,7 @@ use crate::store::session_files::sync_dir;
 /// Name of the database made of everything that can be read, kept beside the damaged files if it could not take their place.
 pub const READABLE: &str = "readable.db";
 
-/// What a look came to.
+/// The findings of a look.
 #[derive(Debug, Default)]
 pub struct Found {
     incident: Option<Incident>,
@@ -71,7 +71,7 @@ pub fn look(path: &Path, now: Timestamp) -> Result<Found> {
 fn recover(incident: &Incident, log: &Wal<'_>, path: &Path) -> io::Result<&'static str> {
     let kept = |name: &str| incident.dir.join(name);
     let base = kept(path.file_name().and_then(|name| name.to_str()).unwrap_or_default());
-    // What SQLite itself makes of them.
+    // The database that SQLite itself makes of them.
     let plain = kept("plain.db");
     for (from, to) in [(&base, &plain), (&base.with_extension("db-wal"), &plain.with_extension("db-wal"))] {
         match fs::copy(from, to) {

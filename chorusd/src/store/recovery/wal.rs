@@ -78,7 +78,8 @@ impl<'a> Wal<'a> {
         Some(Self { bytes, page_size, frames, header })
     }
 
-    /// What shows that the log was damaged after it was written; `None` for every state that a crash or a loss of power leaves.
+    /// Describes the sign that the log was damaged after it was written; `None` for every state that a crash or a loss
+    /// of power leaves.
     ///
     /// Behind the last commit that is whole, a crash leaves at most one transaction, torn: a frame that continues the log behind
     /// a later commit was written when that commit was whole. Leftovers of earlier transactions do not continue it.

@@ -89,7 +89,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Whether there is nothing to watch.
+    /// Returns true if there is nothing to watch.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
@@ -119,7 +119,8 @@ fn gone(path: &Path, what: &str) -> Failure {
     Failure { fatal: true, ..failure }
 }
 
-/// Whether the file system sets the time of a change with the change: those that write back later, or elsewhere, may set it again.
+/// Returns true if the file system sets the time of a change with the change: those that write back later, or
+/// elsewhere, may set it again.
 #[cfg(target_os = "linux")]
 fn tells_changes(path: &Path) -> bool {
     /// From linux/magic.h: ext2 to ext4, XFS, Btrfs, F2FS, tmpfs, overlay.

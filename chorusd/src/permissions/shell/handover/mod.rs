@@ -47,7 +47,7 @@ pub fn find(words: &[&str]) -> Option<HandOver> {
         return None;
     }
     let verb = given.iter().position(|word| !word.starts_with('-'));
-    // What stands before the verb may take the next word as its value: then any word may be the verb.
+    // A word before the verb may take the next word as its value: then any word may be the verb.
     let certain = given.iter().take_while(|word| word.starts_with('-')).all(|word| told::FLAGS.contains(word));
     let is_verb = |at: usize, word: &str| if certain { verb == Some(at) } else { !word.starts_with('-') };
     let hands = |at: usize, word: &str| {
@@ -70,9 +70,9 @@ pub fn shown(word: &str) -> String {
     word.chars().take_while(|c| !c.is_control()).take(60).collect()
 }
 
-/// Whether a word is an option: `--long` stands for its abbreviations too, `-x` for every group of letters with that one in
-/// it, `-long` for what begins so, with one dash or two; anything else is a word of its own. A `*` at the end stands for any
-/// more.
+/// Returns true if a word is an option: `--long` stands for its abbreviations too, `-x` for every group of letters with
+/// that one in it, `-long` for what begins so, with one dash or two; anything else is a word of its own. A `*` at the
+/// end stands for any more.
 pub fn is(word: &str, option: &str) -> bool {
     if let Some(start) = option.strip_suffix('*') {
         return word.starts_with(start);

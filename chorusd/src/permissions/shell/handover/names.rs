@@ -29,7 +29,7 @@ pub fn family(name: &str) -> &str {
     plain
 }
 
-/// Whether a program is named by a path of the kernel's: `/proc/self/exe` is the shell, `/dev/fd/3` anything.
+/// Returns true if a program is named by a path of the kernel's: `/proc/self/exe` is the shell, `/dev/fd/3` anything.
 #[must_use]
 pub fn is_device(name: &str) -> bool {
     let mut parts = name.split('/').filter(|part| !matches!(*part, "" | "."));
@@ -37,7 +37,7 @@ pub fn is_device(name: &str) -> bool {
     if !name.contains('/') {
         return false;
     }
-    // Where `..` leads, links decide.
+    // Links decide where `..` leads.
     if name.starts_with('/') || name.split('/').any(|part| part == "..") {
         return parts.any(kernel);
     }

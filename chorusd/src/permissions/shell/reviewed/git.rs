@@ -119,7 +119,7 @@ pub fn check<'a>(given: &[&'a str]) -> Result<(), &'a str> {
             let safe = given.iter().any(|word| *word == "--no-textconv" || quiet.contains(word));
             words(LOG, given, &LOG_VALUED).and(if safe { Ok(()) } else { Err(verb) })
         }
-        // What is in the working tree goes through filters.
+        // Files in the working tree go through filters.
         "diff" => {
             let has = |wanted: &[&str]| given.iter().any(|word| wanted.contains(word));
             let safe = has(&["--cached", "--staged"]) && has(&["--no-ext-diff"]) && has(&["--no-textconv"]);

@@ -72,7 +72,8 @@ impl Options {
     }
 }
 
-/// Whether the last of some letters wants the next word as its value; `None` if one of them is not listed.
+/// Returns `Some(true)` if the last of some letters wants the next word as its value; `None` if one of them is not
+/// listed.
 fn group(word: &str, letters: &[(char, bool)]) -> Option<bool> {
     let mut rest = word.chars();
     while let Some(letter) = rest.next() {
@@ -84,7 +85,7 @@ fn group(word: &str, letters: &[(char, bool)]) -> Option<bool> {
     Some(false)
 }
 
-/// Whether digits follow the dash, and a letter that says of what at most.
+/// Returns true if digits follow the dash, and then at most one letter that says of what.
 fn is_number(text: &str) -> bool {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     !digits.is_empty() && text.len() - digits.len() <= 1 && digits.bytes().all(|b| b.is_ascii_digit())

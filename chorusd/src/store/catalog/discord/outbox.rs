@@ -21,7 +21,7 @@ pub struct NewPost {
     pub notice_at: Option<Timestamp>,
 }
 
-/// How long a notice may wait: what happened longer ago is no news.
+/// How long a notice may wait: what happened longer ago is not news.
 pub const NEWS: SignedDuration = SignedDuration::from_hours(24);
 
 /// The notices that were dropped because they were too old.
