@@ -191,13 +191,28 @@ fn word_before<'a>(text: &Bytes<'a>, at: usize) -> (&'a [u8], usize) {
     (&text.all[start..end], start)
 }
 
+/// Returns true if the `login` at `at` follows `machine HOST` or `default`, or begins a line.
+fn begins_entry(text: &Bytes<'_>, at: usize) -> bool {
+    let blanks = (0..at).rev().take_while(|before| matches!(text.get(*before), Some(b' ' | b'\t'))).count();
+    let line = at - blanks;
+    if text.before(line).is_none_or(|byte| matches!(byte, b'\n' | b'\r')) {
+        return true;
+    }
+    let (host, start) = word_before(text, at);
+    host == b"default" || word_before(text, start).0 == b"machine"
+}
+
 /// `machine HOST login USER password PASSWORD` in `.netrc`.
 pub fn netrc(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
     if text.before(at).is_some_and(|byte| !byte.is_ascii_whitespace()) {
         return Look::No;
     }
     let (first, start) = word_before(text, at);
-    let (name, _) = word_before(text, start);
+    let (name, begun) = word_before(text, start);
+    // In a sentence it is "to login with password"; in the file a host or the begin of a line stands before it.
+    if name == b"login" && !begins_entry(text, begun) {
+        return Look::No;
+    }
     if first != b"default" && name != b"login" && name != b"machine" && name != b"account" {
         return Look::No;
     }

@@ -378,7 +378,16 @@ impl Writer {
         let mut finished = Vec::with_capacity(group.len());
         let alone = group.len() == 1;
         let mut jobs = group.drain(..);
-        let outcome = self.transaction(alone, &mut jobs, &mut finished).and_then(|()| self.committed());
+        let outcome = match self.transaction(alone, &mut jobs, &mut finished) {
+            Ok(()) => self.committed(),
+            Err(failure) => {
+                // A commit that found no room, or was undone, may have written to the log all the same.
+                if self.broken.get().is_none() {
+                    let _ = self.looked(self.files.watch.after());
+                }
+                Err(failure)
+            }
+        };
         if let Err(failure) = &outcome {
             finished.extend(jobs.map(|(job, _)| job(Err(failure.clone()))));
         }

@@ -1,5 +1,6 @@
 //! Commands that put something into a `.git`: a hook is run by an innocent `git commit` later.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -12,8 +13,17 @@ use serde_json::json;
 use super::action;
 use super::quoting::quoted;
 
+/// Rules that name every program which the commands below begin with: what asks is the `.git`, not the program.
 fn anything() -> Profile {
-    let spec = json!({"allow": [".*"]});
+    let commands = PLACES.into_iter().chain(HIDDEN.map(|(command, _)| command));
+    let programs: BTreeSet<_> = commands
+        .flat_map(|command| command.split(' '))
+        .chain(["split"])
+        .filter(|word| word.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+        .collect();
+    let rules: Vec<_> = programs.iter().map(|program| format!("tool:bash:{program}( .*)?")).collect();
+    let allow = [rules, vec!["tool:(view|create_file):.*".to_owned()]].concat();
+    let spec = json!({"allow": allow});
     Profile::new(Spec::read(spec.as_object().expect("an object")).expect("a profile")).expect("a profile")
 }
 

@@ -42,6 +42,14 @@ impl Chance {
     }
 }
 
+/// How often the combination of this number is tried in pieces: one in ten is, or each twice with `CHORUS_FAULTS=all`.
+fn streams(number: usize) -> u64 {
+    match std::env::var_os("CHORUS_FAULTS").is_some_and(|which| which == "all") {
+        true => 2,
+        false => u64::from(number % 10 == 3),
+    }
+}
+
 /// `text` in pieces of a few letters, or of many.
 fn streamed(redactor: &Arc<Redactor>, text: &str, seed: u64) -> String {
     let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
@@ -87,8 +95,8 @@ fn no_secret_of_any_kind_survives_in_any_place() {
             if print(&clean) != print(&alone) {
                 differ.push(format!("{context} {}: {text:?} became {clean:?} and not {alone:?}", sample.kind));
             }
-            for seed in 0..2 {
-                let streamed = streamed(&redactor, &text, (number * 1000 + seed) as u64 + tried as u64);
+            for seed in 0..streams(tried) {
+                let streamed = streamed(&redactor, &text, (number * 1000) as u64 + seed + tried as u64);
                 // Of lines without a first one the beginning goes on: it may be a word.
                 let begun = sample.is_headless() && !survives(&sample.hidden[BEGUN..], &streamed);
                 if streamed != clean && !begun {
@@ -135,7 +143,7 @@ fn every_shape_has_a_sample_that_it_finds() {
 fn the_keys_of_the_daemon_are_found_in_every_form_and_however_they_are_broken() {
     let redactor = redactor();
     let mut prints = std::collections::BTreeSet::new();
-    let (mut tried, mut left) = (0, Vec::new());
+    let (mut tried, mut left) = (0_usize, Vec::new());
     for (form, text, line) in own() {
         let breaks = ["", "\n", "\r\n", "\\n", "\u{1b}[0m", "\u{1b}[K", "\u{1b}(B", "\\x1b[1m"];
         for between in if line { &breaks[..] } else { &breaks[..1] } {
@@ -149,7 +157,10 @@ fn the_keys_of_the_daemon_are_found_in_every_form_and_however_they_are_broken() 
                 };
                 prints.insert(rest[..8].to_owned());
                 // In the middle of a word two letters may have gone on.
-                let streamed = streamed(&redactor, &text, tried);
+                if streams(tried) == 0 {
+                    continue;
+                }
+                let streamed = streamed(&redactor, &text, tried as u64);
                 if !streamed.contains("[redacted:chorus-key:") || streamed.len() > clean.len() + 4 + between.len() {
                     left.push(format!("{form}, in pieces: {text:?} became {streamed:?} and not {clean:?}"));
                 }

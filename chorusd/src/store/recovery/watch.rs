@@ -22,15 +22,28 @@ pub struct Watch {
 #[derive(Debug)]
 struct Watched {
     path: PathBuf,
-    identity: (u64, u64),
-    /// Size and time of the last change; `None` if others may write.
+    /// `None` until it is there: SQLite makes a log when it first needs one.
+    identity: Cell<Option<(u64, u64)>>,
+    /// Size and time of the last change; `None` if others may write, or the file is not there yet.
     content: Cell<Option<(u64, i64, i64)>>,
+    /// Only this process writes it.
+    watches_content: bool,
 }
 
 impl Watched {
     fn of(path: PathBuf, alone: bool) -> io::Result<Self> {
-        let metadata = std::fs::metadata(&path)?;
-        Ok(Self { identity: identity(&metadata), content: Cell::new(alone.then(|| content(&metadata))), path })
+        let metadata = match std::fs::metadata(&path) {
+            Ok(metadata) => Some(metadata),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+            Err(e) => return Err(e),
+        };
+        let content = metadata.as_ref().filter(|_| alone).map(content);
+        Ok(Self {
+            identity: Cell::new(metadata.as_ref().map(identity)),
+            content: Cell::new(content),
+            watches_content: alone,
+            path,
+        })
     }
 }
 
@@ -65,7 +78,7 @@ impl Watch {
     /// A file that is gone, is another one, or was written by somebody else: fatal.
     pub fn before(&self) -> Result<()> {
         for file in &self.files {
-            let metadata = file.metadata()?;
+            let Some(metadata) = file.metadata()? else { continue };
             if file.content.get().is_some_and(|known| known != content(&metadata)) {
                 return Err(gone(&file.path, "was overwritten by another program"));
             }
@@ -83,8 +96,9 @@ impl Watch {
     /// As [`Watch::before`].
     pub fn after(&self) -> Result<()> {
         for file in &self.files {
-            let metadata = file.metadata()?;
-            file.content.set(file.content.get().map(|_| content(&metadata)));
+            if let Some(metadata) = file.metadata()? {
+                file.content.set(file.watches_content.then(|| content(&metadata)));
+            }
         }
         Ok(())
     }
@@ -97,10 +111,16 @@ impl Watch {
 }
 
 impl Watched {
-    fn metadata(&self) -> Result<Metadata> {
+    /// Reads what the path leads to now; `None` if the file was not there when the database was opened, and still is not.
+    fn metadata(&self) -> Result<Option<Metadata>> {
+        let known = self.identity.get();
         match std::fs::metadata(&self.path) {
-            Ok(metadata) if identity(&metadata) == self.identity => Ok(metadata),
+            Ok(metadata) if known.is_none_or(|known| known == identity(&metadata)) => {
+                self.identity.set(Some(identity(&metadata)));
+                Ok(Some(metadata))
+            }
             Ok(_) => Err(gone(&self.path, "was replaced")),
+            Err(e) if e.kind() == io::ErrorKind::NotFound && known.is_none() => Ok(None),
             Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 Err(gone(&self.path, "was deleted or moved"))
             }
