@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tar::{EntryType, Header};
 
 use super::manifest::{Entry, Kind, Manifest, decode};
-use super::sink::Sink;
+use super::sink::{Finished, Sink};
 use super::{HOME, MANIFEST};
 use crate::failure::{Failure, Result};
 
@@ -77,7 +77,7 @@ impl<W: Write + Send + 'static> Sink for Archive<W> {
         }
     }
 
-    fn finish(mut self, manifest: &Manifest) -> Result<u64> {
+    fn finish(mut self, manifest: &Manifest) -> Result<Finished> {
         let failed = |e: io::Error| Failure::io("cannot complete the archive", &e).at_backup();
         let mut text = tempfile::tempfile().map_err(failed)?;
         {
@@ -93,6 +93,6 @@ impl<W: Write + Send + 'static> Sink for Archive<W> {
             self.tar.append_data(&mut header, MANIFEST, &mut text)?;
             self.tar.into_inner()?.flush()
         })();
-        done.map_err(failed).map(|()| 0)
+        done.map_err(failed).map(|()| Finished::default())
     }
 }

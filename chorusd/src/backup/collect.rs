@@ -8,10 +8,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use chorus_proto::methods::backup::{Summary, Unreadable};
+use chorus_proto::methods::backup::{SPECIAL, Summary, Unreadable};
 use jiff::Timestamp;
 use rustix::fs::{Stat, fstat};
 
+use super::identity::{HOME_ID, Identity};
 use super::manifest::{Entry, Kind, Manifest, encode, name};
 use super::sink::Sink;
 use super::walk::{self, Item, Visitor, What};
@@ -27,7 +28,7 @@ const LEFT_OUT: [&str; 3] = ["run", "log", "index"];
 const TREES: [&str; 3] = ["agents", "trash", DB];
 
 /// Of `db/`, beside the copies of the databases.
-const KEPT_OF_DB: &str = "fingerprint.key";
+const KEPT_OF_DB: [&str; 2] = ["fingerprint.key", HOME_ID];
 
 /// How often a file that changes while it is copied is copied.
 const TRIES: usize = 3;
@@ -43,6 +44,7 @@ pub type OnProgress = Box<dyn FnMut(u64) + Send>;
 pub struct Collector<S> {
     home: OwnedFd,
     sink: S,
+    of: Identity,
     begun: Timestamp,
     entries: BTreeMap<String, Entry>,
     /// Trees that are walked last: relative to the home.
@@ -131,7 +133,7 @@ fn place(path: &Path, is_dir: bool) -> Place {
     let parts: Vec<&str> = path.iter().map(|part| part.to_str().unwrap_or_default()).collect();
     match parts[..] {
         [DB] => Place::Take,
-        [DB, KEPT_OF_DB] => Place::Take,
+        [DB, file] if KEPT_OF_DB.contains(&file) => Place::Take,
         [DB, ..] => Place::Skip,
         [top] if LEFT_OUT.contains(&top) || top.starts_with(UNFINISHED) => Place::Skip,
         ["agents", _, "workspace"] | ["trash", _, "content", "workspace"] if is_dir => Place::Workspace,
@@ -145,7 +147,7 @@ impl<S: Sink> Collector<S> {
     ///
     /// # Errors
     /// A home that cannot be read.
-    pub fn new(home: &Path, sink: S, begun: Timestamp, progress: OnProgress) -> Result<Self> {
+    pub fn new((home, of): (&Path, Identity), sink: S, begun: Timestamp, progress: OnProgress) -> Result<Self> {
         let home = File::open(home).map_err(|e| Failure::io(format_args!("cannot read {}", home.display()), &e))?;
         let summary = Summary {
             agents: 0,
@@ -161,7 +163,7 @@ impl<S: Sink> Collector<S> {
             duration_ms: 0,
         };
         let (entries, workspaces) = (BTreeMap::new(), Vec::new());
-        Ok(Self { home: home.into(), sink, begun, entries, workspaces, progress, done: 0, summary })
+        Ok(Self { home: home.into(), sink, of, begun, entries, workspaces, progress, done: 0, summary })
     }
 
     /// Copies everything but workspaces and databases.
@@ -234,13 +236,16 @@ impl<S: Sink> Collector<S> {
         for entry in &mut entries {
             entry.stamp = entry.stamp.take().filter(|stamp| changed_at(stamp).is_some_and(|at| at < settled));
         }
-        let manifest = Manifest::new(self.begun, entries);
+        let manifest = Manifest::new(self.begun, Some(self.of.id), entries);
         let mut summary = self.summary;
+        summary.warnings.extend(self.of.warnings);
         (summary.agents, summary.sessions) = manifest.agents();
         (summary.files, summary.bytes) = manifest.size();
         let has = |key: &String| manifest.entries.binary_search_by(|entry| entry.path.cmp(key)).is_ok();
         summary.keys = keys.into_iter().filter(has).collect();
-        summary.pruned_files = self.sink.finish(&manifest)?;
+        let done = self.sink.finish(&manifest)?;
+        summary.pruned_files = done.deleted;
+        summary.warnings.extend(done.warnings);
         Ok(summary)
     }
 
@@ -397,7 +402,7 @@ impl<S: Sink> Visitor for Visit<'_, S> {
             return Ok(false);
         }
         if matches!(item.what, What::Special) {
-            let told = format!("{} is a socket, pipe or device and not in the backup", name(item.path));
+            let told = format!("{} {SPECIAL}", name(item.path));
             self.to.summary.warnings.push(told);
             return Ok(false);
         }
@@ -464,6 +469,7 @@ mod tests {
             ("db", true, Place::Take),
             ("db/live.db-wal", false, Place::Skip),
             ("db/fingerprint.key", false, Place::Take),
+            ("db/home.id", false, Place::Take),
             ("agents/a/workspace", true, Place::Workspace),
             ("agents/a/workspace", false, Place::Take),
             ("agents/a/docs/workspace", true, Place::Take),

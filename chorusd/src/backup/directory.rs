@@ -2,27 +2,30 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, BufWriter, Read, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::io::{self, BufWriter, Read, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use chorus_proto::ErrorKind;
 
+use super::generations::{Generation, Generations, database, is_there, manifest, rotate};
+use super::identity::Identity;
 use super::manifest::{Entry, Kind, Manifest};
-use super::sink::{Sink, copy};
-use super::{MANIFEST, sync};
+use super::sink::{Finished, Sink, copy};
+use super::{MANIFEST, PREVIOUS, sync};
 use crate::failure::{Failure, Result};
 use crate::store::agents_dir::create_private;
+use crate::store::{JOURNAL, damage};
 
 /// Marks a directory of backups, and is locked while one is written.
 const MARK: &str = "CHORUS-BACKUP";
 
 const MARK_TEXT: &str = "\
 A backup made by `chorusctl backup`. `chorusctl backup verify` checks it, `chorusctl backup restore` brings it back.
-manifest.jsonl lists every file; objects/ab/ab... is the file with that SHA-256.
+manifest.jsonl lists every file, manifest.previous.jsonl those of the backup before; objects/ab/ab... is the file with that SHA-256.
 ";
 
-const OBJECTS: &str = "objects";
+pub const OBJECTS: &str = "objects";
 
 /// Beginning of the name of a file that is being written.
 const NEW: &str = "new-";
@@ -34,8 +37,10 @@ pub struct Directory {
     _lock: File,
     /// Files of the backup before, by path: stamp and hash.
     before: HashMap<String, (String, String)>,
-    /// Databases of the backup before: their copies are replaced.
-    databases: Vec<String>,
+    /// The home that is backed up.
+    of: Identity,
+    /// The backups that are there already.
+    earlier: Generations,
     /// Bytes of the backup before.
     size_before: u64,
     /// Contents that are on the disk for certain.
@@ -52,20 +57,15 @@ impl Directory {
     /// Opens `dir`, or makes it. Blocks.
     ///
     /// # Errors
-    /// `denied` for a directory that is not ours, is in `home` or holds something else, `busy` while another backup is written.
-    pub fn open(dir: &Path, home: &Path, prune: bool) -> Result<Self> {
+    /// `denied` for a directory that is not ours, is in `home`, or holds something else or the backup of another home, `busy` while another backup is written.
+    pub fn open(dir: &Path, (home, of): (&Path, Identity), prune: bool) -> Result<Self> {
         let failed = |e: io::Error| Failure::io(format_args!("cannot use {}", dir.display()), &e).at_backup();
         let home = home.canonicalize().map_err(failed)?;
-        let dir = &match (dir.canonicalize(), dir.parent(), dir.file_name()) {
-            (Err(e), Some(parent), Some(name)) if e.kind() == io::ErrorKind::NotFound => {
-                let dir = parent.canonicalize().map_err(failed)?.join(name);
-                apart(&dir, &home)?;
-                fs::DirBuilder::new().mode(0o700).create(&dir).map_err(failed)?;
-                dir
-            }
-            (found, ..) => found.map_err(failed)?,
-        };
+        let dir = &resolved(dir).map_err(failed)?;
         apart(dir, &home)?;
+        if dir.symlink_metadata().is_err() {
+            create_private(dir).map_err(failed)?;
+        }
         check(dir)?;
         let mark = dir.join(MARK);
         let mut lock =
@@ -90,7 +90,8 @@ impl Directory {
             dir: dir.clone(),
             _lock: lock,
             before: HashMap::new(),
-            databases: Vec::new(),
+            of,
+            earlier: Generations::default(),
             size_before: 0,
             trusted: HashSet::new(),
             fresh: HashSet::new(),
@@ -98,7 +99,16 @@ impl Directory {
             prune,
             done: false,
         };
-        this.read_before().map_err(failed)?;
+        let (latest, previous) =
+            manifest(dir, MANIFEST).and_then(|latest| Ok((latest, manifest(dir, PREVIOUS)?))).map_err(failed)?;
+        if let Some(before) = latest.as_ref().or(previous.as_ref()) {
+            this.of.check(before, dir)?;
+        }
+        this.earlier.previous = previous.map(|previous| Generation::of(dir, &previous));
+        if let Some(latest) = latest {
+            this.earlier.latest = Some(Generation::of(dir, &latest));
+            this.trust(latest);
+        }
         Ok(this)
     }
 
@@ -108,38 +118,22 @@ impl Directory {
         self.size_before
     }
 
-    fn read_before(&mut self) -> io::Result<()> {
-        let file = match File::open(self.dir.join(MANIFEST)) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-            file => file?,
-        };
-        let manifest = match Manifest::read(&mut BufReader::new(file)) {
-            Ok(manifest) => manifest,
-            // Nothing of it is trusted: everything is copied again.
-            Err(why) => {
-                tracing::warn!(dir = %self.dir.display(), "the manifest of the backup before {why}");
-                return Ok(());
-            }
-        };
-        self.size_before = manifest.size().1;
-        for entry in manifest.entries.into_iter().filter(|entry| entry.kind == Kind::File) {
+    /// Takes what need not be copied again from the manifest of the latest backup.
+    fn trust(&mut self, latest: Manifest) {
+        self.size_before = latest.size().1;
+        for entry in latest.entries.into_iter().filter(|entry| entry.kind == Kind::File) {
             // One that was cut off or deleted since is written again; other damage is for `verify` to find.
-            let there = fs::symlink_metadata(object(&self.dir, &entry.sha256));
-            if !there.is_ok_and(|there| there.is_file() && there.len() == entry.size) {
+            if !is_there(&self.dir, &entry) {
                 continue;
-            }
-            if entry.path.starts_with("db/") {
-                self.databases.push(entry.sha256.clone());
             }
             self.trusted.insert(entry.sha256.clone());
             if let Some(stamp) = entry.stamp {
                 self.before.insert(entry.path, (stamp, entry.sha256));
             }
         }
-        Ok(())
     }
 
-    fn replace_manifest(&self, manifest: &Manifest) -> io::Result<()> {
+    fn replace_manifest(&self, manifest: &Manifest, rotates: bool) -> io::Result<()> {
         let fresh: Vec<PathBuf> = self.fresh.iter().map(|sha256| object(&self.dir, sha256)).collect();
         sync::all(&self.dir.join(OBJECTS), &fresh)?;
         let new = self.dir.join(format!("{MANIFEST}.new"));
@@ -147,13 +141,33 @@ impl Directory {
         let mut out = BufWriter::new(file);
         manifest.write(&mut out)?;
         out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+        if rotates {
+            rotate(&self.dir)?;
+        }
         fs::rename(&new, self.dir.join(MANIFEST))?;
         File::open(&self.dir)?.sync_all()
     }
 
-    /// Deletes contents that the manifest does not list: with `prune` all of them, else those of earlier databases.
-    fn forget(&self, manifest: &Manifest) -> io::Result<u64> {
-        let listed: HashSet<&str> = manifest.entries.iter().map(|entry| &*entry.sha256).collect();
+    /// Refuses a backup whose databases are damaged.
+    fn check_databases(&self, manifest: &Manifest) -> Result<()> {
+        for (entry, name) in manifest.entries.iter().filter_map(|entry| Some((entry, database(entry)?))) {
+            let copy = object(&self.dir, &entry.sha256);
+            let found =
+                if name == JOURNAL { damage::problems_of_journal_copy(&copy) } else { damage::problems_of_copy(&copy) };
+            if let Some(first) = found.first() {
+                let what = format!("{} is damaged: {first}; the backup before is as it was", entry.path);
+                return Err(Failure::new(ErrorKind::StorageFailed, what).hint("chorusctl doctor"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes contents that neither the manifest nor the backup that is kept beside it lists: with `prune` all of them, else
+    /// those of earlier databases.
+    fn forget(&self, manifest: &Manifest, kept: Option<&Generation>) -> io::Result<u64> {
+        let listed = manifest.entries.iter().map(|entry| &*entry.sha256);
+        let listed: HashSet<&str> =
+            listed.chain(kept.iter().flat_map(|kept| &kept.objects).map(String::as_str)).collect();
         let mut deleted = 0;
         let mut delete = |path: &Path| match fs::remove_file(path) {
             Ok(()) => {
@@ -163,7 +177,7 @@ impl Directory {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(e) => Err(e),
         };
-        for sha256 in self.databases.iter().filter(|sha256| !listed.contains(&***sha256)) {
+        for sha256 in self.earlier.databases().filter(|sha256| !listed.contains(&***sha256)) {
             delete(&object(&self.dir, sha256))?;
         }
         if self.prune {
@@ -185,11 +199,13 @@ impl Sink for Directory {
         self.before.get(path).filter(|(known, _)| known == stamp).map(|(_, sha256)| sha256.clone())
     }
 
-    fn file(&mut self, _: &Entry, source: &mut dyn Read) -> io::Result<(String, bool)> {
+    fn file(&mut self, entry: &Entry, source: &mut dyn Read) -> io::Result<(String, bool)> {
         let new = self.dir.join(OBJECTS).join(format!("{NEW}{}", uuid::Uuid::new_v4()));
         let mut out = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
         let placed = copy(source, |bytes| out.write_all(bytes)).and_then(|sha256| {
-            if self.trusted.contains(&sha256) || self.fresh.contains(&sha256) {
+            let known = self.trusted.contains(&sha256) || self.fresh.contains(&sha256);
+            // A database is written again in any case: its copy is checked at the end.
+            if known && database(entry).is_none() {
                 fs::remove_file(&new)?;
                 return Ok((sha256, false));
             }
@@ -203,7 +219,7 @@ impl Sink for Directory {
                 self.created.push(place);
             }
             self.fresh.insert(sha256.clone());
-            Ok((sha256, true))
+            Ok((sha256, !known))
         });
         placed.inspect_err(|_| _ = fs::remove_file(&new))
     }
@@ -212,12 +228,19 @@ impl Sink for Directory {
         Ok(())
     }
 
-    fn finish(mut self, manifest: &Manifest) -> Result<u64> {
+    fn finish(mut self, manifest: &Manifest) -> Result<Finished> {
         let failed = |e: io::Error| Failure::io(format_args!("cannot write to {}", self.dir.display()), &e).at_backup();
-        self.replace_manifest(manifest).map_err(failed)?;
-        let pruned = self.forget(manifest).map_err(failed)?;
+        self.check_databases(manifest)?;
+        let agents = manifest.agents().0;
+        let rotates = self.earlier.rotates(&self.of, agents);
+        self.replace_manifest(manifest, rotates).map_err(failed)?;
         self.done = true;
-        Ok(pruned)
+        let deleted = self.forget(manifest, self.earlier.kept(rotates)).map_err(failed)?;
+        let before = self.earlier.latest.as_ref().map_or(0, |latest| latest.agents);
+        let warnings = (agents == 0 && before > 0).then(|| {
+            format!("the home has no agents any more; the backup before has {before} and is kept: {PREVIOUS}")
+        });
+        Ok(Finished { deleted, warnings: warnings.into_iter().collect() })
     }
 }
 
@@ -240,6 +263,20 @@ pub fn object(dir: &Path, sha256: &str) -> PathBuf {
 fn refused(dir: &Path, why: &str) -> Failure {
     Failure::new(ErrorKind::Denied, format!("{} {why}", dir.display()))
         .hint("name a new or empty directory of your own")
+}
+
+/// The path without links, also of a directory that is not there yet.
+fn resolved(dir: &Path) -> io::Result<PathBuf> {
+    let (mut at, mut missing) = (dir, Vec::new());
+    loop {
+        match (at.canonicalize(), at.parent(), at.file_name()) {
+            (Err(e), Some(parent), Some(name)) if e.kind() == io::ErrorKind::NotFound => {
+                missing.push(name);
+                at = parent;
+            }
+            (found, ..) => return found.map(|found| missing.iter().rev().fold(found, |path, name| path.join(name))),
+        }
+    }
 }
 
 /// Refuses a directory in the home, and one that has the home in it.

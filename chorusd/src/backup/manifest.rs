@@ -9,6 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
 
 use super::SCHEMA;
 use crate::store::catalog::hex;
@@ -22,6 +23,8 @@ pub struct Manifest {
     pub created_at: Timestamp,
     /// The version of Chorus that wrote it.
     pub chorus: String,
+    /// The id of the home; older versions wrote none.
+    pub home: Option<Uuid>,
     /// By path, so that a directory comes before what is in it.
     pub entries: Vec<Entry>,
 }
@@ -69,6 +72,8 @@ struct Header {
     chorus_backup: u32,
     chorus: String,
     created_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    home: Option<Uuid>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -79,8 +84,8 @@ struct End {
 
 impl Manifest {
     #[must_use]
-    pub fn new(created_at: Timestamp, entries: Vec<Entry>) -> Self {
-        Self { created_at, chorus: env!("CARGO_PKG_VERSION").to_owned(), entries }
+    pub fn new(created_at: Timestamp, home: Option<Uuid>, entries: Vec<Entry>) -> Self {
+        Self { created_at, chorus: env!("CARGO_PKG_VERSION").to_owned(), home, entries }
     }
 
     /// Files in it, and their bytes.
@@ -118,7 +123,8 @@ impl Manifest {
             line.clear();
             written
         };
-        let header = Header { chorus_backup: SCHEMA, chorus: self.chorus.clone(), created_at: self.created_at };
+        let (chorus, created_at, home) = (self.chorus.clone(), self.created_at, self.home);
+        let header = Header { chorus_backup: SCHEMA, chorus, created_at, home };
         serde_json::to_writer(&mut line, &header)?;
         put(&mut line)?;
         for entry in &self.entries {
@@ -151,7 +157,8 @@ impl Manifest {
                 if !whole || lines.next()?.is_some() {
                     return Err("was changed".into());
                 }
-                return Ok(Self { created_at: header.created_at, chorus: header.chorus, entries });
+                let Header { chorus, created_at, home, .. } = header;
+                return Ok(Self { created_at, chorus, home, entries });
             }
             hash.update(line);
             let entry: Entry = serde_json::from_slice(line).map_err(|e| format!("was changed: {e}"))?;
@@ -268,11 +275,16 @@ mod tests {
 
     #[test]
     fn a_manifest_that_was_changed_or_cut_off_is_refused() {
-        let manifest = Manifest::new(Timestamp::UNIX_EPOCH, vec![entry("agents/a/agent.json"), entry("db/live.db")]);
+        let manifest = Manifest::new(
+            Timestamp::UNIX_EPOCH,
+            Some(Uuid::nil()),
+            vec![entry("agents/a/agent.json"), entry("db/live.db")],
+        );
         let mut bytes = Vec::new();
         manifest.write(&mut bytes).expect("written");
         let read = Manifest::read(&mut &bytes[..]).expect("read");
         assert_eq!((read.entries, read.created_at), (manifest.entries.clone(), manifest.created_at));
+        assert_eq!(read.home, manifest.home);
         assert_eq!((manifest.agents(), manifest.size()), ((1, 0), (2, 6)));
         for end in 0..bytes.len() - 1 {
             assert!(Manifest::read(&mut &bytes[..end]).is_err(), "cut at {end}");

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use chorus_proto::ErrorKind;
 use tar::EntryType;
 
+use super::directory::OBJECTS;
 use super::manifest::{Entry, Kind, Manifest, name};
-use super::{HOME, MANIFEST, PIECE, directory};
+use super::{HOME, MANIFEST, PIECE, PREVIOUS, directory};
 use crate::failure::{Failure, Result};
 
 /// Bytes of a name that a header has no room for.
@@ -17,7 +18,8 @@ const LONGEST_NAME: u64 = 8 << 10;
 
 /// The place that a backup is read from.
 pub enum Source {
-    Directory(PathBuf),
+    /// With the path of its manifest.
+    Directory(PathBuf, PathBuf),
     Archive(Box<dyn Read>),
 }
 
@@ -41,21 +43,28 @@ impl Source {
     /// `not_found`, or what the disk says.
     pub fn open(path: &Path) -> Result<Self> {
         if path == Path::new("-") {
-            return Ok(Self::Archive(Box::new(io::stdin())));
+            return Ok(Self::Archive(known(io::stdin(), "standard input")?));
         }
         let failed = |e: io::Error| match e.kind() {
-            io::ErrorKind::NotFound => Failure::new(ErrorKind::NotFound, format!("there is no {}", path.display())),
+            io::ErrorKind::NotFound => Failure::new(ErrorKind::NotFound, format!("there is no {}", path.display()))
+                .hint("name the directory or the archive of a backup"),
             _ => Failure::io(format_args!("cannot read {}", path.display()), &e)
                 .hint("check the path and its permissions"),
         };
         if !path.metadata().map_err(failed)?.is_dir() {
-            return Ok(Self::Archive(Box::new(File::open(path).map_err(failed)?)));
+            let dir = path.parent().filter(|dir| *dir != Path::new("")).unwrap_or(Path::new("."));
+            let named = [MANIFEST, PREVIOUS].iter().any(|name| path.file_name().is_some_and(|file| file == *name));
+            if named && dir.join(OBJECTS).is_dir() {
+                return Ok(Self::Directory(dir.to_owned(), path.to_owned()));
+            }
+            let file = File::open(path).map_err(failed)?;
+            return Ok(Self::Archive(known(file, &path.display().to_string())?));
         }
         if path.join(MANIFEST).symlink_metadata().is_err() {
             return Err(Failure::new(ErrorKind::NotFound, format!("{} has no {MANIFEST}", path.display()))
                 .hint("name a directory or an archive that `chorusctl backup` has completed"));
         }
-        Ok(Self::Directory(path.to_owned()))
+        Ok(Self::Directory(path.to_owned(), path.join(MANIFEST)))
     }
 
     /// Reads all of it; returns the manifest and what is damaged or missing.
@@ -64,10 +73,38 @@ impl Source {
     /// A manifest that cannot be used, or what `taker` says.
     pub fn read(self, taker: &mut dyn Taker, progress: OnRead<'_>) -> Result<(Manifest, Vec<String>)> {
         match self {
-            Self::Directory(dir) => read_directory(&dir, taker, progress),
+            Self::Directory(dir, manifest) => read_directory(&dir, &manifest, taker, progress),
             Self::Archive(source) => read_archive(source, taker, progress),
         }
     }
+}
+
+/// The first bytes of what compresses, and its name.
+const COMPRESSED: [(&[u8], &str); 4] =
+    [(b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zXZ\x00", "xz"), (b"BZh", "bzip2")];
+
+/// A header of a tar archive.
+const BLOCK: usize = 512;
+
+/// Refuses what is no archive of a backup, told by its first header.
+fn known(mut source: impl Read + 'static, path: &str) -> Result<Box<dyn Read>> {
+    let mut first = Vec::new();
+    let read = (&mut source).take(BLOCK as u64).read_to_end(&mut first);
+    read.map_err(|e| {
+        Failure::io(format_args!("cannot read {path}"), &e).hint("name the directory or the archive of a backup")
+    })?;
+    if let Some((_, by)) = COMPRESSED.iter().find(|(magic, _)| first.starts_with(magic)) {
+        return Err(Failure::new(ErrorKind::InvalidParams, format!("{path} is compressed ({by})")).hint(format!(
+            "decompress it first: {by} -dc FILE | chorusctl backup verify -; `restore -` reads it likewise"
+        )));
+    }
+    let is_tar = first.get(257..262) == Some(b"ustar");
+    let ours = [HOME, "././@LongLink", MANIFEST].iter().any(|name| first.starts_with(name.as_bytes()));
+    if !is_tar || !ours {
+        return Err(Failure::new(ErrorKind::StorageFailed, format!("not a Chorus backup: {path}"))
+            .hint("name a directory or an archive that `chorusctl backup` has completed"));
+    }
+    Ok(Box::new(io::Cursor::new(first).chain(source)))
 }
 
 fn damaged(what: &str) -> Failure {
@@ -79,9 +116,15 @@ fn files(manifest: &Manifest) -> impl Iterator<Item = &Entry> {
     manifest.entries.iter().filter(|entry| entry.kind == Kind::File)
 }
 
-fn read_directory(dir: &Path, taker: &mut dyn Taker, progress: OnRead<'_>) -> Result<(Manifest, Vec<String>)> {
-    let file = File::open(dir.join(MANIFEST)).map_err(|e| damaged(&format!("{MANIFEST} cannot be read: {e}")))?;
-    let manifest = Manifest::read(&mut BufReader::new(file)).map_err(|e| damaged(&format!("{MANIFEST} {e}")))?;
+fn read_directory(
+    dir: &Path,
+    manifest: &Path,
+    taker: &mut dyn Taker,
+    progress: OnRead<'_>,
+) -> Result<(Manifest, Vec<String>)> {
+    let name = manifest.file_name().unwrap_or_default().display();
+    let file = File::open(manifest).map_err(|e| damaged(&format!("{name} cannot be read: {e}")))?;
+    let manifest = Manifest::read(&mut BufReader::new(file)).map_err(|e| damaged(&format!("{name} {e}")))?;
     places(&manifest)?;
     let (mut problems, mut done, (_, total)) = (Vec::new(), 0, manifest.size());
     for entry in files(&manifest) {

@@ -55,6 +55,10 @@ fn check_empty(home: &Path) -> Result<()> {
 /// `already_exists`, `denied`, a backup that is damaged, `disk_full`, `storage_failed`; the home has nothing of it then.
 pub fn restore(source: &Path, home: &Path, progress: OnRead<'_>) -> Result<Restored> {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    if home.metadata().is_ok_and(|home| !home.is_dir()) {
+        let what = format!("{} is not a directory", home.display());
+        return Err(Failure::new(ErrorKind::AlreadyExists, what).hint("name a new or empty directory with --home DIR"));
+    }
     check_empty(home)?;
     let made = !home.exists();
     // One that was cut off before it put anything in its place is begun again.
@@ -89,6 +93,7 @@ fn fill(source: &Path, home: &Path, progress: OnRead<'_>) -> Result<Restored> {
         }
     };
     place(&staging, home).map_err(failed)?;
+    close_dirs(home, &manifest).map_err(failed)?;
     let ((agents, sessions), (files, bytes)) = (manifest.agents(), manifest.size());
     let home = home.to_string_lossy().into_owned();
     Ok(Restored { home, created_at: manifest.created_at, agents, sessions, files, bytes })
@@ -124,6 +129,17 @@ fn place(staging: &Path, home: &Path) -> io::Result<()> {
     sync_dir(home)?;
     fs::remove_dir(staging)?;
     sync_dir(home)
+}
+
+/// Takes the owner's own rights from directories that lacked them, deepest first; last, as nothing can be put in them after that.
+fn close_dirs(home: &Path, manifest: &Manifest) -> io::Result<()> {
+    let closed = |entry: &&Entry| entry.kind == Kind::Dir && entry.mode & 0o700 != 0o700 && in_workspace(&entry.path);
+    for entry in manifest.entries.iter().rev().filter(closed) {
+        let dir = File::open(home.join(entry.place().map_err(io::Error::other)?))?;
+        dir.set_permissions(Permissions::from_mode(entry.mode & 0o777))?;
+        dir.sync_all()?;
+    }
+    Ok(())
 }
 
 struct Writer {
@@ -202,4 +218,34 @@ fn finish_file(path: &Path, entry: &Entry) -> io::Result<()> {
 fn in_workspace(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     matches!(parts[..], ["agents", _, "workspace", ..] | ["trash", _, "content", "workspace", ..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_are_closed_after_what_is_in_them() {
+        let home = tempfile::tempdir().expect("a home");
+        let dir = |path: &str, mode| Entry {
+            path: path.into(),
+            kind: Kind::Dir,
+            mode,
+            size: 0,
+            sha256: String::new(),
+            mtime: None,
+            target: None,
+            stamp: None,
+        };
+        let (outer, inner) = ("agents/a/workspace/closed", "agents/a/workspace/closed/inner");
+        let entries = vec![dir("agents/a", 0o500), dir(outer, 0o100), dir(inner, 0o500)];
+        let manifest = Manifest::new(jiff::Timestamp::UNIX_EPOCH, None, entries);
+        create_private(&home.path().join(inner)).expect("directories");
+        close_dirs(home.path(), &manifest).expect("closed");
+        let mode = |path: &str| fs::metadata(home.path().join(path)).expect("it is there").permissions().mode() & 0o777;
+        assert_eq!((mode("agents/a"), mode(outer), mode(inner)), (0o700, 0o100, 0o500));
+        for path in [outer, inner] {
+            fs::set_permissions(home.path().join(path), Permissions::from_mode(0o700)).expect("opened");
+        }
+    }
 }

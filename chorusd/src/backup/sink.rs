@@ -9,6 +9,15 @@ use super::manifest::{Entry, Manifest};
 use crate::failure::Result;
 use crate::store::catalog::hex;
 
+/// What the end of a backup did.
+#[derive(Debug, Default)]
+pub struct Finished {
+    /// Copies that were deleted.
+    pub deleted: u64,
+    /// What a person should know.
+    pub warnings: Vec<String>,
+}
+
 /// A place for a backup.
 pub trait Sink: Send + 'static {
     /// The hash of a file that is in the backup before and has not changed since, told by its stamp.
@@ -26,11 +35,11 @@ pub trait Sink: Send + 'static {
     /// The place does not take it.
     fn other(&mut self, entry: &Entry) -> io::Result<()>;
 
-    /// Completes the backup; returns how many copies were deleted.
+    /// Completes the backup.
     ///
     /// # Errors
-    /// The place does not take the manifest; the previous backup is as it was.
-    fn finish(self, manifest: &Manifest) -> Result<u64>
+    /// The place does not take the manifest, or a database is damaged; the previous backup is as it was.
+    fn finish(self, manifest: &Manifest) -> Result<Finished>
     where
         Self: Sized;
 }

@@ -66,6 +66,28 @@ pub fn problems_of_copy(path: &Path) -> Vec<String> {
     }
 }
 
+/// Lists what is wrong with a copy of the journal that nobody else uses: its pages, and its records. Blocks.
+#[must_use]
+pub fn problems_of_journal_copy(path: &Path) -> Vec<String> {
+    let found = problems_of_copy(path);
+    if !found.is_empty() {
+        return found;
+    }
+    let checked = match sqlite::open_copy(path).and_then(|conn| journal::check(&conn)) {
+        Ok(checked) => checked,
+        Err(failure) => return vec![failure.message],
+    };
+    let mut problems: Vec<String> = checked
+        .broken()
+        .filter_map(|found| Some(format!("a conversation cannot be read back: {}", found.broken.as_ref()?)))
+        .collect();
+    if checked.orphans + checked.holes > 0 {
+        let (orphans, holes) = (checked.orphans, checked.holes);
+        problems.push(format!("{orphans} records belong to no conversation, {holes} rows cannot be read"));
+    }
+    problems
+}
+
 /// A session as a copy of the catalog has it.
 #[derive(Debug)]
 pub struct IndexedSession {

@@ -25,10 +25,13 @@ method!(
 pub struct CreateParams {
     /// The directory, as an absolute path: new, empty, or one that has a backup already.
     pub dir: String,
-    /// Delete copies of files that the new backup does not contain.
+    /// Delete copies of files that neither the new backup nor the one before contains.
     #[serde(default)]
     pub prune: bool,
 }
+
+/// The end of a warning about what is no file: nothing that a backup could keep.
+pub const SPECIAL: &str = "is a socket, pipe or device and not in the backup";
 
 /// A backup that was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

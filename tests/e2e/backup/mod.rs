@@ -1,6 +1,7 @@
 //! `chorusctl backup`, `backup verify` and `backup restore`: nothing acknowledged is missing in what comes back.
 
 mod damaged;
+mod generations;
 mod incremental;
 mod interrupted;
 mod refused;

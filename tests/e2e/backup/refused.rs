@@ -29,8 +29,11 @@ fn a_backup_goes_into_a_private_directory_of_its_own_outside_the_home() {
     assert!(chorusctl(&one, ["backup", path(&other)]).failed_with_hint(6).contains("not empty"));
     assert_eq!(fs::read_dir(&other).expect("it").count(), 1, "nothing was written");
     let missing = one.outside().join("no/such/parent");
-    chorusctl(&one, ["backup", path(&missing)]).failed_with_hint(1);
-    chorusctl(&one, ["backup", "-", "--prune"]).failed(2);
+    chorusctl(&one, ["backup", path(&missing)]).ok();
+    for made in [&*missing, missing.parent().expect("a parent"), &one.outside().join("no")] {
+        assert_eq!(fs::metadata(made).expect("it was made").permissions().mode() & 0o777, 0o700);
+    }
+    chorusctl(&one, ["backup", "-", "--prune"]).failed_with_hint(2);
     chorusctl(&one, ["--no-autostart", "--socket", "/nowhere", "backup", path(&other)]).failed_with_hint(4);
     // A relative path is one of the command, not of the daemon.
     chorusctl(&one, ["backup", "mine"]).ok();
@@ -52,9 +55,20 @@ fn a_restore_goes_into_an_empty_home_only() {
     chorusctl(&one, ["backup", "restore", "/no/such/backup"]).failed(7);
     let other = home();
     for command in ["verify", "restore"] {
-        chorusctl(&other, ["backup", command, "/no/such/backup"]).failed(3);
+        chorusctl(&other, ["backup", command, "/no/such/backup"]).failed_with_hint(3);
+        let said = chorusctl(&other, ["backup", command, "/etc/passwd"]).failed_with_hint(1).to_owned();
+        assert!(said.contains("not a Chorus backup: /etc/passwd") && !said.contains("root:"), "{said}");
+        let compressed = other.outside().join("backup.tgz");
+        fs::write(&compressed, b"\x1f\x8b\x08\x00").expect("a file");
+        let said = chorusctl(&other, ["backup", command, path(&compressed)]).failed_with_hint(2).to_owned();
+        assert!(said.contains("is compressed (gzip)"), "{said}");
         chorusctl(&other, ["backup", command, path(&one.user)]).failed_with_hint(3);
     }
+    let file = other.outside().join("file");
+    fs::write(&file, "mine").expect("a file");
+    let said =
+        chorusctl(&other, ["backup", "restore", path(&dir), "--home", path(&file)]).failed_with_hint(7).to_owned();
+    assert!(said.contains("is not a directory"), "{said}");
     // The files that a daemon that could not start leaves, or a restore that was cut off, count as nothing.
     fs::create_dir_all(other.path.join(".restore/agents/atlas")).expect("directories");
     fs::create_dir_all(other.path.join("agents")).expect("directories");

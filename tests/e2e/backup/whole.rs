@@ -31,6 +31,8 @@ fn work(dir: &Path) {
     fs::write(dir.join(OsStr::from_bytes(b"100% \xff")), "odd").expect("a file");
     fs::write(dir.join("x".repeat(150)), vec![7; 300_000]).expect("a long name");
     symlink("/etc/passwd", dir.join("link")).expect("a link");
+    fs::create_dir(dir.join("closed")).expect("a directory");
+    fs::set_permissions(dir.join("closed"), fs::Permissions::from_mode(0o500)).expect("its mode");
 }
 
 fn fill(daemon: &Daemon, home: &Home) {
@@ -188,6 +190,8 @@ fn what_is_no_file_is_told_and_what_cannot_be_read_fails_and_the_rest_is_there()
     fifo.arg(workspace.join("pipe"));
     run(fifo, b"").ok();
     let dir = one.outside().join("backup");
+    let told = chorusctl(&one, ["backup", path(&dir), "--quiet"]);
+    assert!(!told.stderr.contains("workspace/pipe"), "{}", told.stderr);
     let told = chorusctl(&one, ["backup", path(&dir)]);
     assert_eq!(told.status, 1, "{}", told.stderr);
     assert!(

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal as _, stdout};
 use std::path::{Path, PathBuf};
 
-use chorus_proto::methods::backup::{Summary, Unreadable};
+use chorus_proto::methods::backup::{SPECIAL, Summary, Unreadable};
 use clap::Subcommand;
 
 use crate::app::App;
@@ -22,10 +22,12 @@ pub mod verify;
 ///
 /// Works while the daemon runs and blocks nobody. Everything that was acknowledged before the backup began is in it. Into a
 /// directory it is incremental: only what changed is copied, and the previous backup stays valid until the new one is complete. The
-/// directory must be new, empty, or have a backup already, and outside the home. What was deleted in the home is not in the new
-/// backup, but its copy stays in the directory until --prune.
+/// directory must be new, empty, or have a backup of the same home already, and outside the home. The backup before is kept:
+/// verify and restore take DIR/manifest.previous.jsonl, too. What was deleted in the home is not in the new backup, but its copy
+/// stays in the directory until --prune.
 ///
-/// Exit status 1 if some files could not be read; everything else is backed up then.
+/// Exit status 1 if some files could not be read; everything else is backed up then. Exit status 1, too, if a database is damaged,
+/// and 6 if the directory has the backup of another home; the backup before is as it was then.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
 pub struct Args {
@@ -34,7 +36,7 @@ pub struct Args {
     /// The directory; `-` writes one tar archive to standard output
     #[arg(value_name = "DIR|-", value_hint = clap::ValueHint::DirPath)]
     dir: Option<PathBuf>,
-    /// Delete copies of files that the new backup does not contain
+    /// Delete copies of files that neither the new backup nor the one before contains
     #[arg(long)]
     prune: bool,
 }
@@ -58,7 +60,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         (Some(Verb::Restore(args)), _) => restore::run(&args, app),
         (None, Some(dir)) if dir == Path::new("-") => {
             if args.prune {
-                return Err(Failure::usage("--prune is for a directory"));
+                return Err(Failure::usage("--prune is for a directory").hint("chorusctl backup -"));
             }
             if stdout().is_terminal() {
                 return Err(
@@ -74,7 +76,9 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
 
 /// Tells what else a person should know; an error if something is missing.
 fn tell(app: &mut App, made: &Summary) -> Result<(), Failure> {
-    for warning in &made.warnings {
+    // Under --quiet only of what is lost: nobody misses a pipe.
+    let told = |warning: &&String| !app.global.quiet || !warning.ends_with(SPECIAL);
+    for warning in made.warnings.iter().filter(told) {
         app.notes.warning(warning);
     }
     for Unreadable { path, reason } in &made.unreadable {

@@ -13,9 +13,10 @@ use chorus_proto::methods::backup::{
 };
 use tokio::sync::{Mutex, mpsc};
 
-use crate::backup::Archive;
+use crate::backup::{Archive, Identity};
 use crate::failure::{Failure, Result};
-use crate::ops::Ops;
+use crate::ops::{Ops, blocking};
+use crate::store::{CATALOG, DB, JOURNAL, damage};
 
 /// Bytes in one answer, before they are base64.
 const PIECE: usize = 1 << 20;
@@ -76,11 +77,27 @@ pub async fn begin(ops: &Arc<Ops>, connection: u64, _: ArchiveBeginParams) -> Re
     tokio::spawn(async move {
         let _alone = alone;
         let out = Pieces { to: pieces.clone(), size, bytes: Vec::with_capacity(size) };
-        let made = super::make(&ops, Archive::new(out), Box::new(|_| ())).await;
+        let made = make(&ops, Archive::new(out)).await;
         // A client that went away knows that the archive is not complete.
         let _ = pieces.send(Piece::End(Box::new(made))).await;
     });
     Ok(ArchiveBeginResult { archive })
+}
+
+/// An archive cannot be checked once it went out, so the databases are looked over first.
+async fn make(ops: &Ops, archive: Archive<Pieces>) -> Result<Summary> {
+    let home = ops.home.clone();
+    let look = move || {
+        for name in [JOURNAL, CATALOG] {
+            if let Some(first) = damage::problems_of_open(&home.join(DB).join(name), false).first() {
+                let what = format!("{DB}/{name} is damaged: {first}; there is no archive");
+                return Err(Failure::new(ErrorKind::StorageFailed, what).hint("chorusctl doctor"));
+            }
+        }
+        Identity::of(&home)
+    };
+    let of = blocking(look).await?;
+    super::make(ops, of, archive, Box::new(|_| ())).await
 }
 
 /// Answers the next bytes; the last answer has the summary.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use chorus_proto::methods::backup::{CreateParams, Summary};
 
-use crate::backup::Directory;
+use crate::backup::{Directory, Identity};
 use crate::failure::{Failure, Result};
 use crate::ops::session::import::OnProgress;
 use crate::ops::{Ops, blocking};
@@ -19,7 +19,11 @@ pub async fn create(ops: &Ops, params: CreateParams, mut progress: OnProgress) -
     if !dir.is_absolute() {
         return Err(Failure::invalid(format!("{} is not an absolute path", dir.display())));
     }
-    let directory = blocking(move || Directory::open(&dir, &home, params.prune)).await?;
+    let open = move || {
+        let of = Identity::of(&home)?;
+        Ok((Directory::open(&dir, (&home, of.clone()), params.prune)?, of))
+    };
+    let (directory, of) = blocking(open).await?;
     let total = directory.size_before();
-    super::make(ops, directory, Box::new(move |done| progress(done.min(total), total))).await
+    super::make(ops, of, directory, Box::new(move |done| progress(done.min(total), total))).await
 }

@@ -15,7 +15,7 @@ use chorus_proto::methods::backup::Summary;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::{Ops, blocking};
-use crate::backup::{Collector, OnProgress, Sink};
+use crate::backup::{Collector, Identity, OnProgress, Sink};
 use crate::failure::{Failure, Result};
 use crate::store::DB;
 
@@ -41,10 +41,10 @@ impl Backups {
 }
 
 /// Makes a backup.
-async fn make<S: Sink>(ops: &Ops, sink: S, progress: OnProgress) -> Result<Summary> {
+async fn make<S: Sink>(ops: &Ops, of: Identity, sink: S, progress: OnProgress) -> Result<Summary> {
     let started = Instant::now();
     let (home, begun) = (ops.home.clone(), ops.clock.now());
-    let collector = blocking(move || Collector::new(&home, sink, begun, progress)?.early()).await?;
+    let collector = blocking(move || Collector::new((&home, of), sink, begun, progress)?.early()).await?;
     let db = ops.home.join(DB);
     let copies = ops.store.copies(&db).await?;
     let (collector, late, copied) = {

@@ -1,0 +1,137 @@
+//! The backups that a directory has already: the latest, and the one before it.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{self, BufReader};
+use std::path::Path;
+
+use jiff::Timestamp;
+
+use super::directory::object;
+use super::identity::Identity;
+use super::manifest::{Entry, Kind, Manifest};
+use super::{MANIFEST, PREVIOUS};
+use crate::store::{CATALOG, DB, JOURNAL};
+
+/// An earlier backup.
+#[derive(Debug)]
+pub struct Generation {
+    created_at: Timestamp,
+    pub agents: u64,
+    /// The contents that it lists.
+    pub objects: HashSet<String>,
+    /// Those of its databases.
+    pub databases: Vec<String>,
+    /// Whether the databases are there.
+    whole: bool,
+}
+
+/// Both.
+#[derive(Debug, Default)]
+pub struct Generations {
+    pub latest: Option<Generation>,
+    pub previous: Option<Generation>,
+}
+
+/// Whether an entry is the journal or the catalog.
+pub fn database(entry: &Entry) -> Option<&'static str> {
+    let name = entry.path.strip_prefix(DB)?.strip_prefix('/')?;
+    [JOURNAL, CATALOG].into_iter().find(|database| *database == name && entry.kind == Kind::File)
+}
+
+/// Reads the manifest `name` of the backup in `dir`; `None` if there is none, or none that can be used.
+pub fn manifest(dir: &Path, name: &str) -> io::Result<Option<Manifest>> {
+    let file = match File::open(dir.join(name)) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file?,
+    };
+    match Manifest::read(&mut BufReader::new(file)) {
+        Ok(manifest) => Ok(Some(manifest)),
+        // Nothing of it is trusted: everything is copied again.
+        Err(why) => {
+            tracing::warn!(dir = %dir.display(), name, "the manifest of an earlier backup {why}");
+            Ok(None)
+        }
+    }
+}
+
+/// Whether the copy of `entry` is there, told by its length.
+pub fn is_there(dir: &Path, entry: &Entry) -> bool {
+    let there = fs::symlink_metadata(object(dir, &entry.sha256));
+    there.is_ok_and(|there| there.is_file() && there.len() == entry.size)
+}
+
+impl Generation {
+    pub fn of(dir: &Path, manifest: &Manifest) -> Self {
+        let files = || manifest.entries.iter().filter(|entry| entry.kind == Kind::File);
+        let databases: Vec<&Entry> = files().filter(|entry| database(entry).is_some()).collect();
+        Self {
+            created_at: manifest.created_at,
+            agents: manifest.agents().0,
+            objects: files().map(|entry| entry.sha256.clone()).collect(),
+            whole: databases.len() == 2 && databases.iter().all(|entry| is_there(dir, entry)),
+            databases: databases.into_iter().map(|entry| entry.sha256.clone()).collect(),
+        }
+    }
+}
+
+impl Generations {
+    /// Returns true if the latest becomes the previous one, beside a new backup with so many agents. False: the one before it is
+    /// worth more, as the latest is of after a loss, or not whole.
+    pub fn rotates(&self, of: &Identity, agents: u64) -> bool {
+        let Some(latest) = &self.latest else { return false };
+        let Some(previous) = self.previous.as_ref().filter(|previous| previous.whole) else { return true };
+        let lost = of.lost_at.is_some_and(|at| previous.created_at < at && at <= latest.created_at);
+        let emptied = agents == 0 && latest.agents == 0 && previous.agents > 0;
+        latest.whole && !lost && !emptied
+    }
+
+    /// The one that is kept beside a new backup.
+    pub fn kept(&self, rotates: bool) -> Option<&Generation> {
+        if rotates { self.latest.as_ref() } else { self.previous.as_ref() }
+    }
+
+    /// Databases of both.
+    pub fn databases(&self) -> impl Iterator<Item = &String> {
+        self.latest.iter().chain(&self.previous).flat_map(|generation| &generation.databases)
+    }
+}
+
+/// Makes a copy of the manifest in `dir` the one of the previous backup.
+pub fn rotate(dir: &Path) -> io::Result<()> {
+    let new = dir.join(format!("{PREVIOUS}.new"));
+    let done = fs::copy(dir.join(MANIFEST), &new)
+        .and_then(|_| File::open(&new)?.sync_all())
+        .and_then(|()| fs::rename(&new, dir.join(PREVIOUS)));
+    done.inspect_err(|_| _ = fs::remove_file(&new))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn generation(second: i64, agents: u64) -> Generation {
+        let created_at = Timestamp::from_second(second).expect("a time");
+        Generation { created_at, agents, objects: HashSet::new(), databases: Vec::new(), whole: true }
+    }
+
+    fn home(lost_at: Option<i64>) -> Identity {
+        let lost_at = lost_at.map(|second| Timestamp::from_second(second).expect("a time"));
+        Identity { id: uuid::Uuid::nil(), has_agents: true, lost_at, warnings: Vec::new() }
+    }
+
+    #[test]
+    fn the_last_backup_before_a_loss_stays() {
+        let mut both = Generations { latest: Some(generation(20, 1)), previous: Some(generation(10, 1)) };
+        assert!(both.rotates(&home(None), 1));
+        assert!(both.rotates(&home(Some(5)), 1), "both are of after the loss");
+        assert!(!both.rotates(&home(Some(15)), 1));
+        assert!(both.rotates(&home(Some(25)), 1), "both are of before the loss");
+        both.latest = Some(generation(20, 0));
+        assert!(!both.rotates(&home(None), 0));
+        assert!(both.rotates(&home(None), 1));
+        both.latest = None;
+        assert!(!both.rotates(&home(None), 1));
+        assert!(!Generations::default().rotates(&home(None), 1));
+    }
+}
