@@ -40,7 +40,7 @@ fn check_empty(home: &Path) -> Result<()> {
         let name = entry.file_name();
         let harmless = HARMLESS.iter().any(|harmless| name == *harmless) || name == UNFINISHED;
         let empty = || fs::read_dir(entry.path()).is_ok_and(|mut inside| inside.next().is_none());
-        if !harmless && !(entry.file_type().is_ok_and(|kind| kind.is_dir()) && empty()) {
+        if !(harmless || entry.file_type().is_ok_and(|kind| kind.is_dir()) && empty()) {
             let what = format!("the home {} is not empty: it has {}", home.display(), name.display());
             return Err(Failure::new(ErrorKind::AlreadyExists, what)
                 .hint("restore into another home with --home DIR, or move this one aside"));
