@@ -133,8 +133,12 @@ pub fn contexts_of(conn: &Connection, checked: &Checked, broken: bool) -> Result
 pub fn set_journal_aside(home: &Path, now: Timestamp) -> Result<()> {
     let db = home.join(DB);
     let path = db.join(JOURNAL);
+    if path.symlink_metadata().is_err() {
+        return Ok(());
+    }
     // SQLite would delete the log of an empty one. The start makes the most of the log.
-    if path.metadata().map_or(0, |of| of.len()) == 0 {
+    let length = |path: &Path| path.metadata().map_or(0, |of| of.len());
+    if length(&path) == 0 && length(&path.with_extension("db-wal")) > 0 {
         return Ok(());
     }
     let found = problems(&path, true);
@@ -155,13 +159,15 @@ pub fn of_header(path: &Path) -> Option<String> {
     let length = file.metadata().ok()?.len();
     let mut header = [0; 100];
     let _ = file.read_exact(&mut header);
-    fault_of_header(length, &header)
+    fault_of_header(path, length, &header)
 }
 
-/// The same of a file with `length` bytes; an empty one is not told.
+/// The same of a file with `length` bytes that begins with `header`; an empty one is not told.
 #[must_use]
-pub fn fault_of_header(length: u64, header: &[u8; 100]) -> Option<String> {
-    if length == 0 {
+pub fn fault_of_header(path: &Path, length: u64, header: &[u8; 100]) -> Option<String> {
+    // A first start that was cut short is undone by SQLite from this.
+    let undone = fs::metadata(path.with_extension("db-journal")).is_ok_and(|of| of.len() > 0);
+    if length == 0 || undone {
         return None;
     }
     if length < 100 {

@@ -36,6 +36,8 @@ pub use events::NewEvent;
 pub use head::{Head, NewHead, from_nanos, to_nanos};
 pub use links::{Behind, Reference, Renewal};
 pub use readable::{Readable, readable};
+#[cfg(test)]
+pub(super) use record::Place;
 pub use record::{Record, unreadable};
 pub(super) use schema::MIGRATIONS;
 pub use turn::{KnownTurn, TurnMark};

@@ -252,3 +252,63 @@ fn columns(payload: &[u8]) -> Option<Vec<Value>> {
     }
     Some(columns)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::damage;
+    use super::*;
+    use crate::message::ContextNo;
+    use crate::store::journal::{Place, Record};
+
+    #[test]
+    fn rows_are_read_without_a_header_and_without_a_schema() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        let conn = sqlite::open(&at("a.db"), journal::MIGRATIONS).unwrap();
+        conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+        let head = "INSERT INTO contexts (id, agent_id, started_at, last_activity_at, messages, last_record)
+                    VALUES (7, zeroblob(16), -5, 1700000000000000000, 60, 60)";
+        conn.execute_batch(head).unwrap();
+        for n in 0..60_u32 {
+            let place = Place { before: Some(i64::from(n)).filter(|n| *n > 0), number: n };
+            // Some of them need pages of their own.
+            let json = format!("{{\"content\":\"{}\"}}", "x".repeat(n as usize * 300));
+            let envelope = Record::Message { json: json.as_bytes() }.encode(ContextNo(7), place).unwrap();
+            conn.execute(
+                "INSERT INTO records (before, number, envelope) VALUES (?1, ?2, ?3)",
+                params![place.before, n, envelope],
+            )
+            .unwrap();
+        }
+        let records = |path: &Path| {
+            let conn = sqlite::open_reader(path).unwrap();
+            let mut statement = conn.prepare("SELECT id, before, number, envelope FROM records ORDER BY id").unwrap();
+            let row = |row: &rusqlite::Row<'_>| {
+                Ok((
+                    row.get::<_, i64>(0)?,
+                    row.get::<_, Option<i64>>(1)?,
+                    row.get::<_, u32>(2)?,
+                    row.get::<_, Vec<u8>>(3)?,
+                ))
+            };
+            statement.query_map([], row).unwrap().collect::<rusqlite::Result<Vec<_>>>().unwrap()
+        };
+        let expected = records(&at("a.db"));
+        let bytes = std::fs::read(at("a.db-wal")).unwrap();
+        let log = Wal::read(&bytes, None).unwrap();
+        assert!(rebuild(&at("missing.db"), Some(&log), &at("of-log.db")).unwrap());
+        assert_eq!(records(&at("of-log.db")), expected);
+        conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+        drop(conn);
+        let mut whole = std::fs::read(at("a.db")).unwrap();
+        whole[..100].fill(0xa5);
+        std::fs::write(at("a.db"), whole).unwrap();
+        assert!(damage::of_header(&at("a.db")).is_some());
+        assert!(rebuild(&at("a.db"), None, &at("of-pages.db")).unwrap());
+        assert_eq!(records(&at("of-pages.db")), expected);
+        let head = "SELECT started_at = -5 AND messages = 60 AND last_record = 60 FROM contexts WHERE id = 7";
+        let same: bool =
+            sqlite::open_reader(&at("of-pages.db")).unwrap().query_row(head, [], |row| row.get(0)).unwrap();
+        assert!(same);
+    }
+}

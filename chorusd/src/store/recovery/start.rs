@@ -44,7 +44,7 @@ pub fn look(path: &Path, now: Timestamp) -> Result<Found> {
         let lock = Lock::take(path)?;
         let _ = lock.file().read_exact_at(&mut header, 0);
         // SQLite would write the log into it, or drop it.
-        if let Some(what) = damage::fault_of_header(length, &header) {
+        if let Some(what) = damage::fault_of_header(path, length, &header) {
             return Err(sqlite::damaged(path, &what));
         }
     }
