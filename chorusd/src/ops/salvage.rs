@@ -108,7 +108,8 @@ async fn set_aside(ops: &Ops, journal: &Path, contexts: usize) -> Result<Inciden
     let what = format!("{}: {contexts} contexts could not be read back", journal.display());
     let mut incident = Incident::begin(journal.parent().unwrap_or(journal), ops.clock.now(), what)?;
     ops.store.journal.copy_to(incident.dir.join(JOURNAL)).await?;
-    incident.facts.salvaged = true;
+    // Until all of it was taken.
+    (incident.facts.salvaged, incident.facts.incomplete) = (true, true);
     let noted = incident.clone();
     blocking(move || noted.note()).await?;
     Ok(incident)
