@@ -50,7 +50,8 @@ pub fn run(args: &Args, app: &mut App) -> Result<(), Failure> {
         Format::Json | Format::Jsonl => app.out.json_line(&raw)?,
     }
     let failed = result.checks.iter().any(|check| check.verdict == Verdict::Fail);
-    if failed { Err(Failure::told(exit::FAILED)) } else { Ok(()) }
+    let unread = result.salvaged.as_ref().is_some_and(|salvaged| !salvaged.nothing_readable.is_empty());
+    if failed || unread { Err(Failure::told(exit::FAILED)) } else { Ok(()) }
 }
 
 fn show(app: &mut App, result: &DoctorResult) -> Result<(), Failure> {
@@ -65,7 +66,7 @@ fn show(app: &mut App, result: &DoctorResult) -> Result<(), Failure> {
 }
 
 fn tell_salvaged(app: &mut App, salvaged: &Salvaged) -> Result<(), Failure> {
-    let Salvaged { sessions, messages, unreadable, restored, set_aside } = salvaged;
+    let Salvaged { sessions, messages, unreadable, restored, set_aside, nothing_readable } = salvaged;
     let lost = if *unreadable > 0 { format!(" ({} unreadable)", count(*unreadable, "record")) } else { String::new() };
     app.out.done(&format!("salvaged: {}, {}{lost}", count(*sessions, "session"), count(*messages, "message")))?;
     if !restored.is_empty() {
@@ -73,6 +74,9 @@ fn tell_salvaged(app: &mut App, salvaged: &Salvaged) -> Result<(), Failure> {
     }
     for dir in set_aside {
         app.out.done(&format!("the damaged files are kept in {}", safe::one_line(dir)))?;
+    }
+    for dir in nothing_readable {
+        app.out.done(&format!("nothing readable in {}: keep it, it is the only copy", safe::one_line(dir)))?;
     }
     Ok(())
 }

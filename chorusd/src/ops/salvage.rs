@@ -1,10 +1,10 @@
 //! Makes sessions of everything that a damaged journal still has, and puts them back as live contexts.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use chorus_proto::methods::doctor::Salvaged;
 use chorus_proto::session::SESSION_SCHEMA;
-use chorus_proto::{Session, SessionHeader, SummarySource, Trigger, WorkingSet};
+use chorus_proto::{ErrorKind, Session, SessionHeader, SummarySource, Trigger, WorkingSet};
 use uuid::Uuid;
 
 use super::session::get;
@@ -12,11 +12,11 @@ use super::{Ops, blocking};
 use crate::agent::event::{Restore, Verb};
 use crate::agent::save::{Place, write};
 use crate::failure::{Failure, Result};
-use crate::message::{ContextNo, Stored, Totals};
+use crate::message::{Stored, Totals};
 use crate::session::{MessageHash, slug};
 use crate::store::catalog::Order;
-use crate::store::journal::Readable;
-use crate::store::recovery::{Incident, incidents, readable};
+use crate::store::journal::{Head, Readable};
+use crate::store::recovery::{Aside, Incident, incidents, read_aside};
 use crate::store::{DB, JOURNAL, damage, session_files};
 use crate::summary::{self, Digest};
 
@@ -24,7 +24,8 @@ use crate::summary::{self, Digest};
 const TAG: &str = "salvaged";
 
 /// Takes what can still be read of contexts that cannot be read back, and of journals that were set aside. Each becomes a session of its
-/// agent and, unless the agent has gone on since, its live context again. The damaged files are kept.
+/// agent and, unless the agent has gone on since, its live context again. The damaged files are kept as they are. A journal that cannot be
+/// read does not keep the others from being read.
 ///
 /// # Errors
 /// A database that cannot be read, or a disk that does not take the copies: what was done until then stays.
@@ -38,62 +39,85 @@ pub async fn salvage(ops: &Ops) -> Result<Salvaged> {
         if incident.facts.salvaged {
             continue;
         }
-        if let Some(path) = readable(&incident.dir) {
-            let found = blocking(move || damage::readable_contexts(&path, false)).await?;
-            for (context, agent, expected, all) in found {
-                if !is_live(ops, context, agent, expected).await? {
-                    take(ops, agent, expected, all, None, &mut done).await?;
-                }
-            }
-            done.set_aside.push(shown(&incident.dir));
-        }
-        incident.facts.salvaged = true;
+        incident.facts.salvaged = of_incident(ops, &mut incident, &mut done).await?;
         blocking(move || incident.note()).await?;
     }
     let journal = db.join(JOURNAL);
     let of = journal.clone();
     let found = blocking(move || damage::readable_contexts(&of, true)).await?;
     if !found.is_empty() {
-        let aside = set_aside(ops, &journal, found.len()).await?;
-        done.set_aside.push(shown(&aside));
-    }
-    for (context, agent, expected, all) in found {
-        take(ops, agent, expected, all, Some(context), &mut done).await?;
+        let mut incident = set_aside(ops, &journal, found.len()).await?;
+        done.set_aside.push(shown(&incident.dir));
+        let before = done.unreadable;
+        for (head, all) in found {
+            take(ops, &head, all, true, &mut done).await?;
+        }
+        incident.facts.incomplete = done.unreadable > before;
+        blocking(move || incident.note()).await?;
     }
     tracing::info!(sessions = done.sessions, messages = done.messages, unreadable = done.unreadable, "salvaged");
     Ok(done)
+}
+
+/// Takes what a journal that was set aside has. Returns false if nothing of it can be read: a later release may read it.
+async fn of_incident(ops: &Ops, incident: &mut Incident, done: &mut Salvaged) -> Result<bool> {
+    let dir = incident.dir.clone();
+    let found = match blocking(move || read_aside(&dir)).await {
+        Ok(found) => found,
+        Err(failure) if failure.kind == ErrorKind::DiskFull => return Err(failure),
+        Err(failure) => {
+            tracing::warn!(%failure, dir = %incident.dir.display(), "a journal that was set aside cannot be read");
+            Aside { files: true, ..Aside::default() }
+        }
+    };
+    if !found.files {
+        return Ok(true);
+    }
+    let (before, readable) = (done.unreadable, !found.contexts.is_empty());
+    done.unreadable += found.lost;
+    for (head, all) in found.contexts {
+        if is_live(ops, &head).await? {
+            continue;
+        }
+        // Rewinds are not followed, so there is as much as was counted or more.
+        let has = all.messages.len() as u64 + all.session.map_or(0, |(_, messages)| messages) + all.unreadable;
+        done.unreadable += head.totals.messages.saturating_sub(has);
+        take(ops, &head, all, false, done).await?;
+    }
+    incident.facts.incomplete = done.unreadable > before || !found.read || (!readable && incident.facts.lost);
+    done.set_aside.push(shown(&incident.dir));
+    if !readable && incident.facts.incomplete {
+        done.nothing_readable.push(shown(&incident.dir));
+    }
+    Ok(readable || !incident.facts.incomplete)
 }
 
 fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Returns true if the journal in use has the whole context.
-async fn is_live(ops: &Ops, context: ContextNo, agent: Uuid, messages: u64) -> Result<bool> {
+/// Returns true if the journal in use has the whole context. A new journal gives the numbers of the old one again.
+async fn is_live(ops: &Ops, lost: &Head) -> Result<bool> {
+    let same = |head: &Head| (head.context, head.agent, head.started_at) == (lost.context, lost.agent, lost.started_at);
     let heads = ops.store.journal.heads().await?;
-    Ok(heads.iter().any(|head| (head.context, head.agent) == (context, agent) && head.totals.messages >= messages))
+    Ok(heads.iter().any(|head| same(head) && head.totals.messages >= lost.totals.messages))
 }
 
 /// Keeps a copy of the journal as it is.
-async fn set_aside(ops: &Ops, journal: &Path, contexts: usize) -> Result<PathBuf> {
+async fn set_aside(ops: &Ops, journal: &Path, contexts: usize) -> Result<Incident> {
     let what = format!("{}: {contexts} contexts could not be read back", journal.display());
     let mut incident = Incident::begin(journal.parent().unwrap_or(journal), ops.clock.now(), what)?;
     ops.store.journal.copy_to(incident.dir.join(JOURNAL)).await?;
-    incident.facts.salvaged = true;
-    let dir = incident.dir.clone();
-    blocking(move || incident.note()).await?;
-    Ok(dir)
+    // Until all of it was taken.
+    (incident.facts.salvaged, incident.facts.incomplete) = (true, true);
+    let noted = incident.clone();
+    blocking(move || noted.note()).await?;
+    Ok(incident)
 }
 
-/// Makes a session of a context; `broken` is the live context that it takes the place of.
-async fn take(
-    ops: &Ops,
-    agent: Uuid,
-    expected: u64,
-    all: Readable,
-    broken: Option<ContextNo>,
-    done: &mut Salvaged,
-) -> Result<()> {
+/// Makes a session of a context; `broken`: it takes the place of a live one.
+async fn take(ops: &Ops, head: &Head, all: Readable, broken: bool, done: &mut Salvaged) -> Result<()> {
+    let (agent, expected) = (head.agent, head.totals.messages);
     let Readable { session, mut messages, working_set, unreadable, outside } = all;
     done.unreadable += unreadable;
     if let Some((id, count)) = session {
@@ -114,7 +138,7 @@ async fn take(
         return Ok(());
     };
     if messages.is_empty() {
-        if broken.is_some() {
+        if broken {
             ops.registry.ask(agent, Verb::Clear { save: false }).await?;
         }
         return Ok(());
@@ -124,11 +148,11 @@ async fn take(
     done.sessions += 1;
     done.messages += messages.len() as u64;
     tracing::info!(agent = %entry.facts.name, session = %session.header.session_id, messages = messages.len(), expected, "a session was salvaged");
-    if broken.is_none() && ops.registry.info(agent).is_some() {
+    if !broken && ops.registry.info(agent).is_some() {
         // It has gone on since.
         return Ok(());
     }
-    if broken.is_some() {
+    if broken {
         // The session has them, and so has the copy that was set aside.
         ops.store.journal.delete_outside(outside).await?;
     }

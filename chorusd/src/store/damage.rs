@@ -5,15 +5,14 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use uuid::Uuid;
+use rusqlite::Connection;
 
 use super::catalog::schema::MIGRATIONS;
-use super::journal::{self, Checked, Readable};
+use super::journal::{self, Checked, Head, Readable};
 use super::recovery::{Incident, NEWEST};
 use super::session_files::sync_dir;
 use super::{CATALOG, DB, JOURNAL, salvage, sqlite};
 use crate::failure::{Failure, Result};
-use crate::message::ContextNo;
 
 /// Companions of a database: the write-ahead log and its index.
 const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
@@ -28,7 +27,7 @@ pub fn sqlite_version() -> (&'static str, bool) {
 /// indexes with their tables, too. Blocks.
 #[must_use]
 pub fn problems(path: &Path, thorough: bool) -> Vec<String> {
-    match of_length(path) {
+    match of_header(path).or_else(|| of_length(path)) {
         Some(what) => vec![what],
         None => problems_of_open(path, thorough),
     }
@@ -126,21 +125,26 @@ pub fn check_journal(path: &Path) -> Result<Checked> {
     journal::check(&sqlite::open_reader(path)?)
 }
 
-/// Reads what can be read of the contexts in the journal at `path`: of each its number, its agent, how many messages it
-/// should have, and what it has; `broken`: only of those that cannot be read back. Blocks.
+/// A context, and what can be read of it.
+pub type Context = (Head, Readable);
+
+/// Reads what can be read of the contexts in the journal at `path`, which is in use or a copy; `broken`: only of those that
+/// cannot be read back. Blocks.
 ///
 /// # Errors
 /// A database of which nothing can be read.
-pub fn readable_contexts(path: &Path, broken: bool) -> Result<Vec<(ContextNo, Uuid, u64, Readable)>> {
+pub fn readable_contexts(path: &Path, broken: bool) -> Result<Vec<Context>> {
     let conn = sqlite::open_reader(path)?;
-    let checked = journal::check(&conn)?;
+    contexts_of(&conn, &journal::check(&conn)?, broken)
+}
+
+/// The same of a journal that is open, and was `checked`.
+///
+/// # Errors
+/// A database of which nothing can be read.
+pub fn contexts_of(conn: &Connection, checked: &Checked, broken: bool) -> Result<Vec<Context>> {
     let wanted = checked.contexts.iter().filter(|found| found.broken.is_some() || !broken);
-    wanted
-        .map(|found| {
-            let head = &found.head;
-            Ok((head.context, head.agent, head.totals.messages, journal::readable(&conn, found)?))
-        })
-        .collect()
+    wanted.map(|found| Ok((found.head.clone(), journal::readable(conn, found)?))).collect()
 }
 
 /// Sets the journal of `home` aside if it is damaged so that SQLite cannot work with it; what can be read of it is left for
@@ -154,6 +158,11 @@ pub fn set_journal_aside(home: &Path, now: Timestamp) -> Result<()> {
     if path.symlink_metadata().is_err() {
         return Ok(());
     }
+    // SQLite would delete the log of an empty one. The start makes the most of the log.
+    let length = |path: &Path| path.metadata().map_or(0, |of| of.len());
+    if length(&path) == 0 && length(&path.with_extension("db-wal")) > 0 {
+        return Ok(());
+    }
     let found = problems(&path, true);
     let Some(first) = found.first() else { return Ok(()) };
     let mut incident = Incident::begin(&db, now, format!("{} is damaged: {first}", path.display()))?;
@@ -163,6 +172,34 @@ pub fn set_journal_aside(home: &Path, now: Timestamp) -> Result<()> {
     incident.facts.lost = true;
     incident.note()?;
     sync_dir(&db).map_err(|e| Failure::io(format_args!("cannot sync {}", db.display()), &e))
+}
+
+/// Why the file is no database, told by its first bytes; an error of the system is for the opening to tell.
+#[must_use]
+pub fn of_header(path: &Path) -> Option<String> {
+    let mut file = File::open(path).ok()?;
+    let length = file.metadata().ok()?.len();
+    let mut header = [0; 100];
+    let _ = file.read_exact(&mut header);
+    fault_of_header(path, length, &header)
+}
+
+/// The same of a file with `length` bytes that begins with `header`; an empty one is not told.
+#[must_use]
+pub fn fault_of_header(path: &Path, length: u64, header: &[u8; 100]) -> Option<String> {
+    // A first start that was cut short is undone by SQLite from this.
+    let undone = fs::metadata(path.with_extension("db-journal")).is_ok_and(|of| of.len() > 0);
+    if length == 0 || undone {
+        return None;
+    }
+    if length < 100 {
+        return Some(format!("it has {length} bytes, less than any database"));
+    }
+    let size = u16::from_be_bytes([header[16], header[17]]);
+    let whole = header.starts_with(b"SQLite format 3\0")
+        && (size == 1 || (size >= 512 && size.is_power_of_two()))
+        && header[21..24] == [64, 32, 32];
+    (!whole).then(|| "its first bytes are not those of a database".into())
 }
 
 /// Why the file cannot be whole, told by its length alone; an error of the system is for the opening to tell.

@@ -15,13 +15,18 @@ pub type Migrations = &'static [&'static str];
 /// SQLite before this has known corruption bugs (the WAL-reset bug, fixed in 3.51.3).
 pub const OLDEST: i32 = 3_051_003;
 
+/// Messages of failures that do not tell the file begin so.
+const DAMAGED: &str = "the database is damaged: ";
+const SALVAGE: &str = "`chorusctl doctor --salvage`";
+const REBUILD: &str = "`chorusctl doctor --rebuild`";
+
 /// Opens `path` for writing, makes it where it is missing, and brings it to the newest schema.
 pub fn open(path: &Path, migrations: Migrations) -> Result<Connection> {
     if rusqlite::version_number() < OLDEST {
         return Err(Failure::internal(format!("SQLite {} has known corruption bugs", rusqlite::version())));
     }
     let fail = |e: &rusqlite::Error| opening(path, e);
-    if let Some(what) = super::damage::of_length(path) {
+    if let Some(what) = super::damage::of_header(path).or_else(|| super::damage::of_length(path)) {
         return Err(damaged(path, &what));
     }
     create_private(path)?;
@@ -89,7 +94,7 @@ fn opening(path: &Path, error: &rusqlite::Error) -> Failure {
     }
 }
 
-fn damaged(path: &Path, what: &str) -> Failure {
+pub fn damaged(path: &Path, what: &str) -> Failure {
     let hint = match path.file_name().and_then(|name| name.to_str()) {
         Some(super::CATALOG) => {
             "`chorusctl doctor --rebuild` sets it aside and makes a new one from the agents' directories"
@@ -97,6 +102,18 @@ fn damaged(path: &Path, what: &str) -> Failure {
         _ => "`chorusctl doctor --salvage` sets it aside and makes sessions of everything that can still be read",
     };
     Failure::new(ErrorKind::StorageFailed, format!("cannot open {}: {what}", path.display())).hint(hint)
+}
+
+/// Names `file` in a failure that a damaged database is the reason of.
+pub fn named(failure: Failure, file: &str) -> Failure {
+    let Some(what) = failure.message.strip_prefix(DAMAGED) else { return failure };
+    let repair = match file {
+        super::JOURNAL => SALVAGE,
+        super::CATALOG => REBUILD,
+        _ => return failure,
+    };
+    let message = format!("db/{file} is damaged: {what}");
+    Failure { message, ..failure }.hint(format!("`chorusctl daemon stop`, then {repair}"))
 }
 
 /// SQLite gives its companions (-wal, -shm) the mode of the database itself.
@@ -121,8 +138,9 @@ impl Failure {
                     .hint("end whatever holds it open and try again")
             }
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                Self::new(ErrorKind::StorageFailed, format!("the database is damaged: {error}"))
-                    .hint("`chorusctl doctor` says which one, and what to do")
+                Self::new(ErrorKind::StorageFailed, format!("{DAMAGED}{error}")).hint(format!(
+                    "`chorusctl daemon stop`, then {SALVAGE} for db/live.db, or {REBUILD} for db/chorus.db"
+                ))
             }
             _ => Self::new(ErrorKind::StorageFailed, format!("the database failed: {error}"))
                 .hint("check the disk; `chorusctl daemon logs` tells more"),

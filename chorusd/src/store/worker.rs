@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use super::OnFatal;
 use super::copy::{self, CopyRequest, Next};
 use super::recovery::{Note, Watch};
-use super::sqlite::is_fatal;
+use super::sqlite::{self, is_fatal};
 use crate::failure::{Failure, IN_DOUBT, Result};
 
 /// Jobs that may wait; more are `busy`.
@@ -79,6 +79,8 @@ impl From<Failure> for Judged {
 pub struct Worker {
     queue: SyncSender<Message>,
     broken: Broken,
+    /// The database that it has open.
+    file: &'static str,
 }
 
 /// Set when storage failed: nothing is acknowledged from then on.
@@ -127,7 +129,8 @@ impl Worker {
             .name(name.to_owned())
             .spawn(move || body(jobs))
             .map_err(|e| Failure::io("cannot start a thread", &e))?;
-        Ok(Self { queue, broken })
+        let file = if name.starts_with("journal") { super::JOURNAL } else { super::CATALOG };
+        Ok(Self { queue, broken, file })
     }
 
     /// Whether commits are still acknowledged, as far as is known without asking for one.
@@ -190,12 +193,14 @@ impl Worker {
         A: FnOnce(&T) + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
+        let file = self.file;
         let run = move |conn: Result<&Connection>| {
             let result = conn.and_then(job);
             Done {
                 failed: result.as_ref().err().cloned(),
                 finish: Box::new(move |commit: Result<()>| {
                     let result = result.and_then(|value| commit.map(|()| value));
+                    let result = result.map_err(|failure| sqlite::named(failure, file));
                     if let Ok(value) = &result {
                         then(value);
                     }

@@ -84,4 +84,7 @@ pub struct Salvaged {
     pub restored: Vec<String>,
     /// Directories with the damaged files.
     pub set_aside: Vec<String>,
+    /// Those of them in which nothing could be read: the files there are the only copy.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nothing_readable: Vec<String>,
 }

@@ -1,5 +1,6 @@
 //! The journal's files: nobody else writes them, one that goes ends the daemon, and what is damaged is told and salvaged.
 
+mod aside;
 mod bits;
 mod locked;
 mod moved;

@@ -60,6 +60,13 @@ pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     for incident in blocking(move || Ok(incidents(&db))).await? {
         let (facts, dir) = (&incident.facts, format!("db/{}", incident.name()));
         let text = format!("damaged at {:.0}: {} ({dir})", facts.at, facts.what);
+        if facts.incomplete {
+            let what = if facts.salvaged { "not everything in it" } else { "nothing in it" };
+            let hint =
+                format!("{what} could be read: keep {}, the raw files there are the only copy", incident.dir.display());
+            checks.push(check_with(NAME, Verdict::Warn, text, hint));
+            continue;
+        }
         checks.push(match (facts.salvaged, facts.lost) {
             (true, _) => check_with(NAME, Verdict::Info, text, format!("delete {dir} once nothing of it is needed")),
             (false, true) => check_with(NAME, Verdict::Fail, text, SALVAGE),

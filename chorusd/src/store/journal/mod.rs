@@ -36,7 +36,10 @@ pub use events::NewEvent;
 pub use head::{Head, NewHead, from_nanos, to_nanos};
 pub use links::{Behind, Reference, Renewal};
 pub use readable::{Readable, readable};
+#[cfg(test)]
+pub(super) use record::Place;
 pub use record::{Record, unreadable};
+pub(super) use schema::MIGRATIONS;
 pub use turn::{KnownTurn, TurnMark};
 
 use self::chain::Chain;
@@ -105,7 +108,7 @@ const WAITING: usize = 4096;
 impl Journal {
     pub(super) fn open(path: &Path, durability: Durability, on_fatal: &OnFatal, now: Timestamp) -> Result<Self> {
         let found = recovery::look(path, now)?;
-        let conn = sqlite::open(path, schema::MIGRATIONS)?;
+        let conn = sqlite::open(path, MIGRATIONS)?;
         if let Durability::Interval(_) = durability {
             conn.pragma_update(None, "synchronous", "NORMAL")?;
         }

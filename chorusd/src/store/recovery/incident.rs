@@ -34,6 +34,9 @@ pub struct Facts {
     /// `doctor --salvage` has taken what was left.
     #[serde(default)]
     pub salvaged: bool,
+    /// `doctor --salvage` could not read everything in it: the files are the only copy of the rest.
+    #[serde(default)]
+    pub incomplete: bool,
 }
 
 impl Incident {
@@ -47,7 +50,7 @@ impl Incident {
             .map(|n| db.join(if n == 0 { format!("{PREFIX}{time}") } else { format!("{PREFIX}{time}-{n}") }))
             .find(|dir| dir.symlink_metadata().is_err())
             .unwrap_or_else(|| db.join(PREFIX));
-        let this = Self { dir, facts: Facts { at: now, what, lost: false, salvaged: false } };
+        let this = Self { dir, facts: Facts { at: now, what, lost: false, salvaged: false, incomplete: false } };
         fs::DirBuilder::new().mode(0o700).create(&this.dir).map_err(|e| this.failed(&e))?;
         Ok(this)
     }

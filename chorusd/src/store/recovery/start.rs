@@ -4,7 +4,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use jiff::Timestamp;
 
@@ -15,9 +15,13 @@ use super::wal::Wal;
 use super::watch::Lock;
 use crate::failure::{Failure, Result};
 use crate::store::session_files::sync_dir;
+use crate::store::{damage, sqlite};
 
 /// Name of the database made of everything that can be read, kept beside the damaged files if it could not take their place.
 pub const READABLE: &str = "readable.db";
+
+/// What became of it if its log has nothing more that can be read.
+const BEFORE: &str = "it was recovered up to the damage";
 
 /// The findings of a look.
 #[derive(Debug, Default)]
@@ -29,7 +33,7 @@ pub struct Found {
 /// Looks at the journal `path`, which nobody has open; sets aside what is damaged, and puts the most that can be had of it in its place.
 ///
 /// # Errors
-/// Another process has the journal open, or the disk does not take the copies: then nothing was changed.
+/// It is no database, another process has it open, or the disk does not take the copies: then nothing was changed.
 pub fn look(path: &Path, now: Timestamp) -> Result<Found> {
     let db = path.parent().unwrap_or(path);
     let newest = Newest::read(db);
@@ -39,6 +43,10 @@ pub fn look(path: &Path, now: Timestamp) -> Result<Found> {
     if path.symlink_metadata().is_ok() {
         let lock = Lock::take(path)?;
         let _ = lock.file().read_exact_at(&mut header, 0);
+        // SQLite would write the log into it, or drop it.
+        if let Some(what) = damage::fault_of_header(path, length, &header) {
+            return Err(sqlite::damaged(path, &what));
+        }
     }
     let log_path = path.with_extension("db-wal");
     let log_bytes = match fs::read(&log_path) {
@@ -61,7 +69,13 @@ pub fn look(path: &Path, now: Timestamp) -> Result<Found> {
     let mut incident = Incident::begin(db, now, what)?;
     incident.keep(path)?;
     incident.keep(&log_path)?;
-    let became = recover(&incident, &log, path).map_err(failed)?;
+    let became = match recover(&incident, &log, path).map_err(failed)? {
+        BEFORE if length == 0 => {
+            incident.facts.lost = true;
+            "a new one was begun, and its log was set aside"
+        }
+        became => became,
+    };
     incident.facts.what = format!("{}: {}; {became}", path.display(), incident.facts.what);
     incident.note()?;
     Ok(Found { incident: Some(incident), newest })
@@ -99,7 +113,7 @@ fn recover(incident: &Incident, log: &Wal<'_>, path: &Path) -> io::Result<&'stat
             fs::rename(&best.path, kept(READABLE))?;
             "what can still be read of it was set aside"
         }
-        _ => "it was recovered up to the damage",
+        _ => BEFORE,
     };
     for name in ["plain.db", "plain.db-wal", "plain.db-shm", "undamaged.db", "all.db"] {
         match fs::remove_file(kept(name)) {
@@ -158,10 +172,4 @@ impl Found {
         );
         Ok(Some((text, missing.unwrap_or(last) + 1)))
     }
-}
-
-/// The database that a damaged journal set aside in `dir` is read from.
-#[must_use]
-pub fn readable(dir: &Path) -> Option<PathBuf> {
-    [READABLE, crate::store::JOURNAL].map(|name| dir.join(name)).into_iter().find(|path| path.is_file())
 }
