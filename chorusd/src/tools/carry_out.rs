@@ -33,13 +33,23 @@ pub fn in_order(tool: &str) -> bool {
 
 /// What the agent's profile says of a call.
 async fn judge(Prepared { action, always, .. }: &Prepared, scene: &Scene) -> Verdict {
-    let mut verdict = scene.profile.judge(action);
+    let (profile, judged) = (Arc::clone(&scene.profile), action.clone());
+    let mut verdict = aside(move || profile.judge(&judged)).await.unwrap_or_else(|| Verdict {
+        decision: Decision::Deny,
+        rule: Rule::Shell { reason: "it could not be judged".into() },
+        parts: Vec::new(),
+    });
     if let (Rule::Always { .. }, Always::Beyond(why)) = (&verdict.rule, always) {
         verdict.decision = Decision::Ask;
         verdict.rule = Rule::Shell { reason: (*why).to_owned() };
     }
     unconfined::heed(&mut verdict, action, &scene.world.sandbox).await;
     verdict
+}
+
+/// Judges where a long command holds nobody else up; `None` if that ends early.
+async fn aside<T: Send + 'static>(judge: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    tokio::task::spawn_blocking(judge).await.ok()
 }
 
 /// A call whose tool there is, and whose arguments fit; else what is wrong, for the model.
@@ -102,7 +112,7 @@ pub async fn carry_out(call: ToolCall, scene: Arc<Scene>) -> Outcome {
             };
             // Whoever decides notes it.
             match scene.world.approvals.ask(question, &*scene.say, &scene.cancel).await {
-                Ok(Answer::Approved { .. }) if denied_by(&prepared.action, (scene.profile_now)().as_deref()) => {
+                Ok(Answer::Approved { .. }) if denied_now(&prepared.action, &scene).await => {
                     let why = "the agent's permissions have changed since it was asked about";
                     let _ = note(row("deny", why, scene.requester.to_string())).await;
                     return Outcome::error(format!("{} is not allowed: {why}", prepared.action));
@@ -149,6 +159,12 @@ fn not_always(Prepared { action, always, .. }: &Prepared, scene: &Scene) -> Opti
 /// agent is gone.
 fn denied_by(action: &str, now: Option<&Profile>) -> bool {
     now.is_none_or(|profile| profile.judge(action).decision == Decision::Deny)
+}
+
+/// The same, for the agent of a scene.
+async fn denied_now(action: &str, scene: &Scene) -> bool {
+    let (action, now) = (action.to_owned(), (scene.profile_now)());
+    aside(move || denied_by(&action, now.as_deref())).await.unwrap_or(true)
 }
 
 #[cfg(test)]

@@ -250,7 +250,9 @@ fn reviewed_programs_run_nothing_with_the_options_that_are_allowed() {
                 3 => format!("-{}{}", pick(&mut rng, &letters), pick(&mut rng, &letters)),
                 _ => pick(&mut rng, OPTIONS).replace("{}", file),
             };
-            command = format!("{command} {word}");
+            // Behind `--` nothing is an option, and nothing makes the rest harmless.
+            let end = if rng.below(8) == 0 { " --" } else { "" };
+            command = format!("{command}{end} {word}");
         }
         // These wait.
         if command.starts_with("tail") && command.contains(['f', 'F']) || command.starts_with("sleep") {

@@ -8,9 +8,31 @@ pub fn guard<'a>(words: impl IntoIterator<Item = &'a str>) -> Option<String> {
     Some(format!("it names a `.git` ({shown}), whose files say which programs git runs"))
 }
 
-/// Returns true if a word has a path in it that has a `.git`: `x/.git/hooks`, `--to=.git`, `-C.git`, `.GIT`, `GIT~1`.
+/// Returns true if a word has a path in it that has a `.git`: `x/.git/hooks`, `--to=.git`, `-C.git`, `.GIT`, `GIT~1`; also
+/// as an address has it (`http://x/%2egit`).
 #[must_use]
 pub fn names(word: &str) -> bool {
+    plainly(word) || (word.contains('%') && plainly(&decoded(word)))
+}
+
+/// The text with each `%2e` and the like as the byte that it stands for.
+fn decoded(word: &str) -> String {
+    let mut bytes = Vec::with_capacity(word.len());
+    let mut rest = word.as_bytes();
+    let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    while let Some((first, after)) = rest.split_first() {
+        rest = after;
+        let code = after.split_at_checked(2).filter(|_| *first == b'%');
+        let byte = code.and_then(|(code, _)| Some((digit(code.first()?)? << 4) | digit(code.get(1)?)?));
+        if byte.is_some() {
+            rest = after.get(2..).unwrap_or_default();
+        }
+        bytes.push(byte.unwrap_or(*first));
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn plainly(word: &str) -> bool {
     // Nearly no word has it: that is found out fast.
     let bytes = word.as_bytes();
     if !bytes.windows(2).any(|pair| matches!(pair, [b'.' | b't' | b'T', b'g' | b'G' | b'~'])) {
@@ -18,7 +40,7 @@ pub fn names(word: &str) -> bool {
     }
     let mut parts = word.split(|c: char| !(c.is_alphanumeric() || "._-~+".contains(c)));
     // Letters before it belong to the name (`x.git`), except in an option (`-Cx`).
-    let option = parts.clone().next().filter(|part| part.starts_with('-')).unwrap_or_default();
+    let option = parts.clone().next().filter(|part| part.starts_with('-')).unwrap_or_default().trim_end_matches('.');
     option.match_indices(['.', 'g', 'G']).any(|(at, _)| is(&option[at..])) || parts.any(is)
 }
 
@@ -61,6 +83,10 @@ mod tests {
             "'.git'",
             ".gi",
             "x/.g",
+            "http://x/%2egit",
+            "http://x/%2E%67%69%74/config",
+            "http://x%2f.git%2Fconfig",
+            "-C.git...",
         ] {
             assert!(names(word), "{word}");
         }
@@ -83,6 +109,11 @@ mod tests {
             "...",
             "-t~1",
             "it~1",
+            "%",
+            "%2",
+            "%2e",
+            "http://x/%2egitignore",
+            "http://x/%25",
         ] {
             assert!(!names(word), "{word}");
         }

@@ -9,6 +9,9 @@ const TAILS: usize = 64;
 /// How much of a command is looked at so, in bytes.
 const TAILED: usize = 4 << 10;
 
+/// Options of git before its verb that take the next word as their value.
+const VALUED: [&str; 7] = ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--attr-source"];
+
 /// The text without quotes, escapes, expansions and invisible characters, its words one space apart.
 ///
 /// It is a guess and errs to the side of seeing more: expansions count as nothing (`r${x}m` is `rm`), `$IFS` as a space,
@@ -124,7 +127,7 @@ fn ansi<'a>(mut rest: &'a str, out: &mut String) -> &'a str {
 }
 
 /// Everything that a loosened command may be called: without what it sets first, by the last part of a path
-/// (`/bin/rm` is `rm`), in small letters (which some file systems do not tell apart).
+/// (`/bin/rm` is `rm`), in small letters (which some file systems do not tell apart), git without the options before its verb.
 pub fn names(loose: &str, out: &mut Vec<String>) {
     let mut rest = loose;
     while let Some((first, after)) = rest.split_once(' ')
@@ -137,15 +140,30 @@ pub fn names(loose: &str, out: &mut Vec<String>) {
     let small = base.to_lowercase();
     let mut called = vec![name, base, &small];
     called.dedup();
-    for name in called {
-        let form = if words.is_empty() { name.to_owned() } else { [name, " ", words].concat() };
-        if !form.is_empty() && !out.contains(&form) {
-            out.push(form);
+    let verb = if small == "git" { verb(words) } else { words };
+    for words in if verb == words { vec![words] } else { vec![words, verb] } {
+        for &name in &called {
+            let form = if words.is_empty() { name.to_owned() } else { [name, " ", words].concat() };
+            if !form.is_empty() && !out.contains(&form) {
+                out.push(form);
+            }
         }
     }
     if rest.len() < loose.len() && !out.iter().any(|form| form == loose) {
         out.push(loose.to_owned());
     }
+}
+
+/// The words of git from its verb on.
+fn verb(mut words: &str) -> &str {
+    while words.starts_with('-') {
+        let (option, after) = words.split_once(' ').unwrap_or((words, ""));
+        words = after;
+        if VALUED.contains(&option) {
+            words = words.split_once(' ').map_or("", |(_, after)| after);
+        }
+    }
+    words
 }
 
 /// What a loosened command may be called, and every command that its words may be the beginning of: for what runs others.
@@ -206,6 +224,15 @@ mod tests {
         let mut forms = Vec::new();
         names("A=b /bin/RM x", &mut forms);
         assert_eq!(forms, ["/bin/RM x", "RM x", "rm x", "A=b /bin/RM x"]);
+        for command in [
+            "git --no-pager push x",
+            "/usr/bin/git -P push x",
+            "git --literal-pathspecs -C a --git-dir=b --git-dir c -c d=e push x",
+        ] {
+            forms.clear();
+            names(command, &mut forms);
+            assert!(forms.contains(&"git push x".to_owned()), "{command}: {forms:?}");
+        }
         forms.clear();
         tails("sh -c a;rm x", &mut forms);
         assert!(forms.contains(&"rm x".to_owned()), "{forms:?}");

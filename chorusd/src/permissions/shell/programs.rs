@@ -78,6 +78,9 @@ const GIT: &[&str] = &[
     "tag",
 ];
 
+/// Options of git before its verb that change nothing about what it runs.
+pub const QUIET: [&str; 4] = ["--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"];
+
 /// What git is given to run something else, or to write where it is told.
 const GIT_TOLD_TO: &[&str] = &[
     "--config",
@@ -150,8 +153,7 @@ fn counts(format: &str) -> bool {
 }
 
 fn git(given: &[&str]) -> Option<String> {
-    let quiet = ["--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--version"];
-    let mut given = given.iter().skip_while(|word| quiet.contains(word));
+    let mut given = given.iter().skip_while(|word| QUIET.contains(word) || **word == "--version");
     let verb = given.next()?;
     if verb.starts_with('-') {
         return Some(format!("`git {verb}` may change which programs git runs"));

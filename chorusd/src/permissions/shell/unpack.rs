@@ -108,7 +108,27 @@ fn begins_git(word: &str) -> bool {
     !last.is_empty() && ".git".starts_with(last)
 }
 
-/// A patch may make links; a clone may be put anywhere.
+/// The directory that `git push` is told to push to. Git runs what receives there without the settings of the environment
+/// that turn hooks off.
+fn pushed_to<'a>(given: &[&'a str]) -> Option<&'a str> {
+    let local = |place: &str| {
+        let before = place.split_once('/').map(|(before, _)| before);
+        let file = place.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("file:"));
+        matches!(place, "." | "..") || file || before.is_some_and(|before| !before.contains(':'))
+    };
+    let repo = given.iter().filter_map(|word| word.split_once('='));
+    let repo = repo.filter(|(option, _)| option.len() > 2 && "--repo".starts_with(option)).map(|(_, place)| place);
+    // The word behind these may be their value, and the remote any later one.
+    let valued = letters(given, "o") || {
+        let mut open = given.iter().filter(|word| !word.contains('='));
+        open.any(|word| word.len() > 2 && ["--push-option", "--repo"].iter().any(|option| option.starts_with(word)))
+    };
+    let operands = given.iter().filter(|word| !word.starts_with('-')).copied();
+    let count = if valued { usize::MAX } else { 1 };
+    repo.chain(operands.take(count)).find(|place| local(place))
+}
+
+/// A patch may make links; a clone may be put anywhere; a push to a directory runs what is there.
 fn git(given: &[&str]) -> Option<String> {
     let verb = given.iter().position(|word| !word.starts_with('-'))?;
     let (verb, given) = (given[verb], &given[verb + 1..]);
@@ -116,6 +136,11 @@ fn git(given: &[&str]) -> Option<String> {
     let applies = given.iter().any(|word| word.starts_with("--a")) || !given.iter().any(|word| quiet.contains(word));
     if verb == "apply" && applies {
         return Some("`git apply` writes files that the command does not name, links to `.git` perhaps".into());
+    }
+    if verb == "push"
+        && let Some(place) = pushed_to(given)
+    {
+        return Some(format!("`git push` to a directory runs the hooks of the repository there ({place})"));
     }
     let mut places = given.iter().filter(|word| !word.starts_with('-'));
     if verb == "clone" {
@@ -176,6 +201,16 @@ mod tests {
             "git --no-pager clone x a/../../y",
             "git init ../x",
             "git init -q /tmp/x",
+            "git push ../x",
+            "git push -q /tmp/x main",
+            "git --no-pager push sub/x",
+            "git push . a:b",
+            "git push ..",
+            "git push file:///tmp/x",
+            "git push --repo=../x",
+            "git push --rep ../x",
+            "git push -o a ../x",
+            "git push -- ./a:b",
         ] {
             assert!(asks(command), "{command}");
         }
@@ -206,6 +241,12 @@ mod tests {
             "git clone ../x y",
             "git init x",
             "git checkout ../x",
+            "git push",
+            "git push origin feature/x",
+            "git push -u origin refs/heads/a:refs/heads/b",
+            "git push https://host/x.git main",
+            "git push git@host:x/y.git",
+            "git push host:x",
         ] {
             assert!(!asks(command), "{command}");
         }

@@ -26,6 +26,9 @@ static TOLD_TO: LazyLock<HashMap<&str, Vec<&str>>> = LazyLock::new(|| {
 
 static RESPONSE: LazyLock<HashSet<&str>> = LazyLock::new(|| told::RESPONSE.iter().copied().collect());
 
+/// The length of the longest of them, in bytes.
+static LONGEST: LazyLock<usize> = LazyLock::new(|| told::RESPONSE.iter().map(|name| name.len()).max().unwrap_or(0));
+
 /// A word that hands over.
 #[derive(Debug, PartialEq, Eq)]
 pub struct HandOver {
@@ -40,12 +43,13 @@ pub struct HandOver {
 pub fn find(words: &[&str]) -> Option<HandOver> {
     let (name, given) = words.split_first()?;
     let name = base(name).to_lowercase();
-    let family = family(&name);
+    let family = of_images(family(&name));
     let options = TOLD_TO.get(family).or_else(|| TOLD_TO.get(&*name)).map_or(&[][..], Vec::as_slice);
     let (response, archiver) = (RESPONSE.contains(family), family.ends_with("tar"));
     if options.is_empty() && !response && !archiver {
         return None;
     }
+    let remote = archiver && !given.iter().take_while(|word| **word != "--").any(|word| *word == "--force-local");
     let verb = given.iter().position(|word| !word.starts_with('-'));
     // A word before the verb may take the next word as its value: then any word may be the verb.
     let certain = given.iter().take_while(|word| word.starts_with('-')).all(|word| told::FLAGS.contains(word));
@@ -58,11 +62,31 @@ pub fn find(words: &[&str]) -> Option<HandOver> {
         }) || (response && word.starts_with('@'))
             // The first word of `tar` needs no dash.
             || (at == 0 && archiver && !word.starts_with('-') && word.contains(['I', 'F', 'P']))
+            || (remote && is_remote(word))
     };
     let at = given.iter().enumerate().rev().find(|(at, word)| hands(*at, word)).map(|(at, _)| at)?;
     let word = given.get(at)?;
     let reason = format!("`{name}` is told to run or write something else (`{}`)", shown(word));
     Some(HandOver { at: at + 1, reason })
+}
+
+/// The name of a tool of ImageMagick without its version: `convert-im6.q16`.
+fn of_images(name: &str) -> &str {
+    let version = |rest: &str| rest.is_empty() || rest.starts_with(|c: char| c.is_ascii_digit());
+    name.split_once("-im").filter(|(_, rest)| version(rest)).map_or(name, |(tool, _)| tool)
+}
+
+/// Returns true if a word may name an archive on another machine, which `tar` reaches by `rsh`: `host:x`.
+fn is_remote(word: &str) -> bool {
+    let name = match word.strip_prefix("--").map(|long| long.split_once('=')) {
+        Some(Some((long, name))) if "file".starts_with(long) => name,
+        Some(_) => return false,
+        None => match word.strip_prefix('-') {
+            Some(letters) => letters.split_once('f').map_or("", |(_, name)| name),
+            None => word,
+        },
+    };
+    name.split_once(':').is_some_and(|(host, _)| !host.contains('/'))
 }
 
 /// The beginning of a word, short enough for one line.
@@ -72,10 +96,10 @@ pub fn shown(word: &str) -> String {
 
 /// Returns true if a word is an option: `--long` stands for its abbreviations too, `-x` for every group of letters with
 /// that one in it, `-long` for what begins so, with one dash or two; anything else is a word of its own. A `*` at the
-/// end stands for any more.
+/// end, or at both ends, stands for any more.
 pub fn is(word: &str, option: &str) -> bool {
     if let Some(start) = option.strip_suffix('*') {
-        return word.starts_with(start);
+        return start.strip_prefix('*').map_or_else(|| word.starts_with(start), |part| word.contains(part));
     }
     if let Some(long) = option.strip_prefix("--") {
         let Some(given) = word.strip_prefix("--") else { return false };
@@ -139,6 +163,21 @@ mod tests {
             ("dpkg-architecture -c x", Some(1)),
             ("uv run x", Some(1)),
             ("convert |x y", Some(1)),
+            ("convert png:|x y", Some(1)),
+            ("convert-im6.q16 png:|x y", Some(1)),
+            ("mogrify-im6 @x", Some(1)),
+            ("conjure x", Some(1)),
+            ("magick -script x", Some(1)),
+            ("convert a.png b.jpg", None),
+            ("rsync --daemon", Some(1)),
+            ("rsync -a src/ out/", None),
+            ("clang --ptxas-path=x a.cu", Some(1)),
+            ("tar cf host:x y", Some(2)),
+            ("tar -cfhost:x y", Some(1)),
+            ("tar -c --file=host:x y", Some(2)),
+            ("tar -c --file host:x y", Some(3)),
+            ("tar cf host:x y --force-local", None),
+            ("tar cf ./host:x y", None),
             ("gcc -O2 -DBAR -c a.c", None),
             ("npm ls x", None),
             ("npm install exec", None),

@@ -1,6 +1,6 @@
 //! Names under which a program is installed: with a version behind it, or the machine it works for before it.
 
-use super::RESPONSE;
+use super::{LONGEST, RESPONSE};
 
 /// Interpreters whose versions stand in the middle of the name: `perl5.36-x86_64-linux-gnu`.
 const VERSIONED: [&str; 16] = [
@@ -21,7 +21,8 @@ pub fn family(name: &str) -> &str {
     }
     // `c99` ends with no version.
     for name in [name, plain] {
-        let tails = name.match_indices('-').map(|(at, _)| &name[at + 1..]);
+        // A name of many dashes has as many tails.
+        let tails = name.match_indices('-').map(|(at, _)| &name[at + 1..]).filter(|tail| tail.len() <= *LONGEST);
         if let Some(tool) = std::iter::once(name).chain(tails).find(|tail| RESPONSE.contains(tail)) {
             return tool;
         }
@@ -71,6 +72,9 @@ mod tests {
         ] {
             assert_eq!(family(name), wanted, "{name}");
         }
+        // Not in the square of its length.
+        let long = "-x".repeat(1 << 20) + "-gcc-ar";
+        assert_eq!(family(&long), "gcc-ar");
     }
 
     #[test]

@@ -11,10 +11,8 @@
 //! - `diff` runs external diffs and `textconv`, `log -p` and `show` run `textconv`, unless they are told not to;
 //!   `log -G`, `-S` and `-m` may run `textconv` and merge drivers.
 
+use super::super::programs::QUIET;
 use super::options::Options;
-
-/// Options before the verb.
-const QUIET: [&str; 4] = ["--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"];
 
 /// Which commits, and how they are shown: of `log` and `show`.
 const LOG: &str = "= -n -s -q -z -i -E -F -P -r -t --no-patch --oneline --stat --shortstat --numstat --name-only \
@@ -54,7 +52,9 @@ const LOG_VALUED: [&str; 22] = [
 /// The verb, or the first word that is not known to run nothing else.
 pub fn check<'a>(given: &[&'a str]) -> Result<(), &'a str> {
     let before = given.iter().take_while(|word| QUIET.contains(word)).count();
-    let Some((verb, given)) = given.get(before..).and_then(<[&str]>::split_first) else { return Ok(()) };
+    let Some((verb, whole)) = given.get(before..).and_then(<[&str]>::split_first) else { return Ok(()) };
+    // What stands behind `--` is no option; only `operands` looks at it.
+    let given = whole.split(|word| *word == "--").next().unwrap_or_default();
     match *verb {
         "--version" => Ok(()),
         "rev-parse" => words(
@@ -106,12 +106,13 @@ pub fn check<'a>(given: &[&'a str]) -> Result<(), &'a str> {
              --extended-regexp --fixed-strings --perl-regexp --invert-match --max-depth --all-match --only-matching \
              --no-color --color --no-textconv",
         )
-        .check(given),
+        // It knows which `--` is a value.
+        .check(whole),
         // A name would make one.
-        "branch" => listing(verb, given, "= -a -r -v -vv -l --all --remotes --list --show-current --verbose --no-color"),
-        "tag" => listing(verb, given, "= -l -n --list --no-color --no-column"),
-        "remote" => words("= -v --verbose", given, &[]).and(operands(verb, given, given.first() == Some(&"get-url"))),
-        "reflog" => words("= -n", given, &[]).and(operands(verb, given, false)),
+        "branch" => listing(verb, given, whole, "= -a -r -v -vv -l --all --remotes --list --show-current --verbose --no-color"),
+        "tag" => listing(verb, given, whole, "= -l -n --list --no-color --no-column"),
+        "remote" => words("= -v --verbose", given, &[]).and(operands(verb, whole, given.first() == Some(&"get-url"))),
+        "reflog" => words("= -n", given, &[]).and(operands(verb, whole, false)),
         "log" => words(LOG, given, &LOG_VALUED),
         // Without a patch, or without what may run for it.
         "show" => {
@@ -139,17 +140,16 @@ pub fn check<'a>(given: &[&'a str]) -> Result<(), &'a str> {
 /// Checks that every word with a dash is listed, a number, or one of `valued` with its value behind `=`.
 fn words<'a>(listed: &'static str, given: &[&'a str], valued: &[&str]) -> Result<(), &'a str> {
     let has_value = |word: &&&str| word.split_once('=').is_some_and(|(name, _)| valued.contains(&name));
-    let rest: Vec<&str> =
-        given.iter().take_while(|word| **word != "--").filter(|word| !has_value(word)).copied().collect();
+    let rest: Vec<&str> = given.iter().filter(|word| !has_value(word)).copied().collect();
     Options::parse(listed).check(&rest)
 }
 
 /// Checks that names are listed and none is made.
-fn listing<'a>(verb: &'a str, given: &[&'a str], listed: &'static str) -> Result<(), &'a str> {
+fn listing<'a>(verb: &'a str, given: &[&'a str], whole: &[&'a str], listed: &'static str) -> Result<(), &'a str> {
     let list = given.iter().any(|word| ["-l", "--list"].contains(word));
     let valued =
         ["--sort", "--format", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "--color"];
-    words(listed, given, &valued).and(operands(verb, given, list))
+    words(listed, given, &valued).and(operands(verb, whole, list))
 }
 
 /// Checks that there are no words but options, unless they may be there.
@@ -176,6 +176,9 @@ mod tests {
             "branch",
             "branch -a -v",
             "branch --list x*",
+            "branch --list -- x*",
+            "diff --cached --no-ext-diff --no-textconv -- x",
+            "grep -n -- -O",
             "tag -l v1*",
             "remote -v",
             "remote get-url origin",
@@ -208,6 +211,12 @@ mod tests {
             ("branch x", "branch"),
             ("branch -d x", "-d"),
             ("branch -- x", "branch"),
+            ("branch -- x --list", "branch"),
+            ("tag -- v1 -l", "tag"),
+            ("diff -- . --cached --no-ext-diff --no-textconv", "diff"),
+            ("diff --cached --no-ext-diff -- --no-textconv", "diff"),
+            ("show HEAD -- . --stat", "show"),
+            ("grep -e -- -Oless", "-Oless"),
             ("tag v1", "tag"),
             ("remote add x y", "remote"),
             ("remote show origin", "remote"),

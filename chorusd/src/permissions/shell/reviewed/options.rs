@@ -6,12 +6,22 @@ pub enum Options {
     /// All of them.
     Any,
     Getopt {
-        letters: Vec<(char, bool)>,
+        letters: Vec<(char, Value)>,
         numbers: bool,
         long: Vec<&'static str>,
     },
     /// Every word with a dash is one of these, or a number.
     Words(Vec<&'static str>),
+}
+
+/// What an option of one letter has for a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Value {
+    None,
+    /// What follows it in its word, else the next word.
+    Rest,
+    /// The next word, whatever follows it in its own.
+    Next,
 }
 
 impl Options {
@@ -24,12 +34,13 @@ impl Options {
         if words().eq(["*"]) {
             return Self::Any;
         }
-        let mut letters: Vec<(char, bool)> = Vec::new();
+        let mut letters: Vec<(char, Value)> = Vec::new();
         let short = words().filter(|word| !word.starts_with("--")).filter_map(|word| word.strip_prefix('-'));
         for letter in short.flat_map(str::chars) {
             match (letter, letters.last_mut()) {
-                (':', Some((_, valued))) => *valued = true,
-                _ => letters.push((letter, false)),
+                (':', Some((_, value))) => *value = Value::Rest,
+                ('+', Some((_, value))) => *value = Value::Next,
+                _ => letters.push((letter, Value::None)),
             }
         }
         let numbers = letters.iter().any(|(letter, _)| *letter == '#');
@@ -37,27 +48,34 @@ impl Options {
     }
 
     /// Checks the words of a command behind its program. A value that is a word of its own is checked as if it was an
-    /// option, unless it is a number: so a mistake in the table cannot hide an option.
+    /// option, unless it is a number: so a mistake in the table cannot hide an option. `--` that may be a value ends nothing.
     ///
     /// # Errors
     /// The first word that is not listed.
     pub fn check<'a>(&self, given: &[&'a str]) -> Result<(), &'a str> {
-        let mut valued = false;
+        // Whether the word before wants this one as its value, or may want it.
+        let (mut valued, mut may) = (false, false);
+        // Whether it certainly does: it may itself be the value of the word before it.
+        let mut sure = false;
         for word in given {
             let number = word.strip_prefix('-').is_some_and(is_number);
             let dashed = word.len() > 1 && word.starts_with('-');
             let good = match self {
                 Self::Any => return Ok(()),
                 Self::Words(words) => !dashed || number || words.contains(word),
-                Self::Getopt { .. } if *word == "--" => return Ok(()),
-                Self::Getopt { numbers, .. } if number && (valued || *numbers) => true,
+                Self::Getopt { .. } if *word == "--" && !valued && !may => return Ok(()),
+                Self::Getopt { .. } if *word == "--" => {
+                    (valued, may) = (false, false);
+                    continue;
+                }
+                Self::Getopt { .. } if number && valued && sure => true,
                 Self::Getopt { long, .. } if word.starts_with("--") => {
                     long.contains(&word[2..].split('=').next().unwrap_or_default())
                 }
                 Self::Getopt { .. } if !dashed => true,
-                Self::Getopt { letters, .. } => match group(&word[1..], letters) {
+                Self::Getopt { letters, numbers, .. } => match group(&word[1..], letters, *numbers) {
                     Some(open) => {
-                        valued = open;
+                        (valued, may, sure) = (open, false, !valued && !may);
                         continue;
                     }
                     None => false,
@@ -67,22 +85,29 @@ impl Options {
                 return Err(word);
             }
             valued = false;
+            may = word.starts_with("--") && !word.contains('=');
         }
         Ok(())
     }
 }
 
 /// Returns `Some(true)` if the last of some letters wants the next word as its value; `None` if one of them is not
-/// listed.
-fn group(word: &str, letters: &[(char, bool)]) -> Option<bool> {
+/// listed. `numbers`: digits may stand among them.
+fn group(word: &str, letters: &[(char, Value)], numbers: bool) -> Option<bool> {
     let mut rest = word.chars();
+    let mut next = false;
     while let Some(letter) = rest.next() {
-        let (_, valued) = letters.iter().find(|(known, _)| *known == letter && letter != '#')?;
-        if *valued {
-            return Some(rest.as_str().is_empty());
+        if numbers && letter.is_ascii_digit() {
+            continue;
+        }
+        let (_, value) = letters.iter().find(|(known, _)| *known == letter && letter != '#')?;
+        match value {
+            Value::None => {}
+            Value::Rest => return Some(next || rest.as_str().is_empty()),
+            Value::Next => next = true,
         }
     }
-    Some(false)
+    Some(next)
 }
 
 /// Returns true if digits follow the dash, and then at most one letter that says of what.
@@ -97,7 +122,7 @@ mod tests {
 
     #[test]
     fn options_are_read_as_getopt_reads_them() {
-        let options = Options::parse(": -#ab:c --long --longer");
+        let options = Options::parse(": -#ab:cn+ --long --longer");
         for (words, wanted) in [
             (&["-a", "-ac", "-abx", "-b", "x", "--long=5", "x", "-"][..], None),
             (&["-b", "-5", "-7"], None),
@@ -107,6 +132,20 @@ mod tests {
             (&["--lon"], Some("--lon")),
             (&["--", "-d"], None),
             (&["x", "-#"], Some("-#")),
+            (&["-b", "--", "-d"], Some("-d")),
+            (&["-ab", "--", "--", "-d"], None),
+            (&["-bx", "--", "-d"], None),
+            (&["-n", "--", "-d"], Some("-d")),
+            (&["-na", "--", "-d"], Some("-d")),
+            (&["-nd", "x"], Some("-nd")),
+            (&["--long", "--", "-d"], Some("-d")),
+            (&["--long=x", "--", "-d"], None),
+            (&["-5"], None),
+            (&["-5a", "-a5"], None),
+            (&["-5d"], Some("-5d")),
+            (&["-b", "-5d"], None),
+            (&["-b", "-b", "-5d"], Some("-5d")),
+            (&["--long", "-b", "-5d"], Some("-5d")),
         ] {
             assert_eq!(options.check(words).err(), wanted, "{words:?}");
         }
