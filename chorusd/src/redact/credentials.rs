@@ -225,7 +225,8 @@ fn begins_entry(text: &Bytes<'_>, at: usize) -> bool {
         return true;
     }
     let (host, start) = word_before(text, at);
-    host == b"default" || word_before(text, start).0 == b"machine"
+    // A quote or a mark may stand before the entry.
+    host == b"default" || word_before(text, start).0.ends_with(b"machine")
 }
 
 /// `machine HOST login USER password PASSWORD` in `.netrc`.

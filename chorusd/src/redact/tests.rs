@@ -299,8 +299,8 @@ fn many_beginnings_in_one_run_take_no_longer_than_one() {
         "sk-aBcDeFgH-\n",
         "-----BEGIN RSA ",
     ] {
-        let text = start.repeat(100_000 / start.len());
-        assert!(redactor.count(&text) <= 100_000 / start.len() as u64, "{start}");
+        let text = start.repeat(60_000 / start.len());
+        assert!(redactor.count(&text) <= 60_000 / start.len() as u64, "{start}");
     }
     let parts = format!("{}.{}.{}", "eyJ-".repeat(10_000), "_".repeat(40_000), "-".repeat(40_000));
     assert_eq!(redactor.count(&parts), 0);
