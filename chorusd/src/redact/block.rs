@@ -146,7 +146,7 @@ pub fn putty(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
     }
     let mut end = from;
     loop {
-        let line = text.line_end(end);
+        let line = text.line_end(end, usize::MAX);
         let inside = text.all[end..line].iter().take_while(|byte| base64(**byte)).count();
         if text.open(end + inside) {
             return Look::Open(from);

@@ -1,5 +1,7 @@
 //! A view of a text, as the rules ask about it.
 
+use std::cell::RefCell;
+
 use super::alphabet::alnum;
 use super::shapes::SHAPES;
 use super::view::{Gap, View};
@@ -13,6 +15,48 @@ pub struct Bytes<'a> {
     pub whole: bool,
     /// It ends with the end of a line.
     at_line_end: bool,
+    runs: &'a RefCell<Runs>,
+}
+
+/// Ends of runs that were looked at. A text may have a beginning of a secret every few bytes of a run that is as long as
+/// the text.
+#[derive(Debug, Default)]
+pub struct Runs {
+    ends: Vec<Run>,
+    /// The place of the one that is forgotten next.
+    next: usize,
+}
+
+/// Wherever in it one begins to look, a run of these bytes goes to its end, if there are enough of them.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    of: fn(u8) -> bool,
+    varies: bool,
+    start: usize,
+    end: usize,
+}
+
+/// Runs that are remembered: more than one place asks for.
+const RUNS: usize = 64;
+
+/// Bytes of a run that are worth being remembered.
+const LONG: usize = 32;
+
+impl Runs {
+    fn end(&self, at: usize, of: fn(u8) -> bool, varies: bool) -> Option<usize> {
+        let same =
+            |run: &&Run| run.start <= at && at <= run.end && run.varies == varies && std::ptr::fn_addr_eq(run.of, of);
+        self.ends.iter().find(same).map(|run| run.end)
+    }
+
+    fn keep(&mut self, run: Run) {
+        if self.ends.len() < RUNS {
+            self.ends.push(run);
+        } else {
+            self.ends[self.next] = run;
+            self.next = (self.next + 1) % RUNS;
+        }
+    }
 }
 
 /// Bytes of a line at least if a token fills it and goes on in the next two lines.
@@ -24,7 +68,7 @@ const CONTINUES: usize = 6;
 impl<'a> Bytes<'a> {
     /// Returns the bytes that `view` shows.
     pub fn of(view: &'a View<'_>) -> Self {
-        Self { all: &view.bytes, gaps: &view.gaps, whole: view.whole, at_line_end: view.at_line_end }
+        Self { all: &view.bytes, gaps: &view.gaps, whole: view.whole, at_line_end: view.at_line_end, runs: &view.runs }
     }
 
     /// The byte at `at`.
@@ -53,10 +97,12 @@ impl<'a> Bytes<'a> {
         before.checked_sub(1).map_or(0, |last| self.gaps[last].at)
     }
 
-    /// Returns the end of the line that `at` is in.
-    pub fn line_end(&self, at: usize) -> usize {
+    /// Returns the end of the line that `at` is in, or of so many bytes of it.
+    pub fn line_end(&self, at: usize, most: usize) -> usize {
         let behind = self.gaps.partition_point(|gap| gap.at <= at);
-        self.gaps[behind..].iter().find(|gap| gap.line).map_or(self.all.len(), |gap| gap.at)
+        let last = self.all.len().min(at.saturating_add(most));
+        let near = self.gaps[behind..].iter().take_while(|gap| gap.at < last);
+        near.filter(|gap| gap.line).map(|gap| gap.at).next().unwrap_or(last)
     }
 
     /// Whether what ends at `end` may go on.
@@ -78,19 +124,45 @@ impl<'a> Bytes<'a> {
     /// Returns the end of the bytes of `of` that begin at `from`: at most `most`. Beyond something that was left out
     /// they go on until there are `least`, and, if they vary in length, if they look as if they did.
     pub fn run_of(&self, from: usize, of: fn(u8) -> bool, (least, most): (usize, usize), varies: bool) -> usize {
+        if most < usize::MAX {
+            return self.walk(from, of, (least, most), varies).1;
+        }
+        let (start, end) = self.walk(from, of, (least, most), varies);
+        if end - start >= LONG && self.runs.borrow().end(start, of, varies) != Some(end) {
+            self.runs.borrow_mut().keep(Run { of, varies, start, end });
+        }
+        end
+    }
+
+    /// As [`Bytes::run_of`]; and the place from which on the run does not depend on where it began.
+    fn walk(&self, from: usize, of: fn(u8) -> bool, (least, most): (usize, usize), varies: bool) -> (usize, usize) {
         let last = self.all.len().min(from.saturating_add(most));
         let (mut end, mut line, mut first) = (from.min(self.all.len()), from, true);
+        let mut start = end;
         let mut gaps = &self.gaps[self.gaps.partition_point(|gap| gap.at < from)..];
         loop {
+            // What is known of the rest holds once there is enough.
+            if most == usize::MAX
+                && let Some(known) = self.runs.borrow().end(end, of, varies)
+                && known - from >= least
+                && (known > end || start < end)
+            {
+                return (start, known);
+            }
             let stop = gaps.first().map_or(last, |gap| gap.at.min(last));
-            let Some(part) = self.all.get(end..stop) else { return end };
+            let Some(part) = self.all.get(end..stop) else { return (start, end) };
             let Some(count) = part.iter().position(|byte| !of(*byte)) else {
                 end = stop;
-                let Some(gap) = gaps.first().filter(|gap| gap.at == end && end < last) else { return end };
+                let Some(gap) = gaps.first().filter(|gap| gap.at == end && end < last) else {
+                    return (start, end);
+                };
                 let wanted = end - from < least && (!gap.line || first || end - line >= FULL_LINE);
                 let fits = self.get(end).is_some_and(of) && !gap.hard;
                 if !fits || !(wanted || (varies && self.continues(end, of))) {
-                    return end;
+                    return (start, end);
+                }
+                if wanted {
+                    start = end;
                 }
                 if gap.line {
                     (line, first) = (end, false);
@@ -98,7 +170,7 @@ impl<'a> Bytes<'a> {
                 gaps = &gaps[1..];
                 continue;
             };
-            return end + count;
+            return (start, end + count);
         }
     }
 
@@ -139,7 +211,7 @@ impl<'a> Bytes<'a> {
     }
 
     /// Returns true if a word may begin at `at`: not in the middle of another, unless that is the end of an escape
-    /// (`\t`, `%3D`, `=3D`, `\u003d`), or the letter of an option (`-p`). An underscore is a boundary: names and
+    /// (`\t`, `\011`, `^I`, `%3D`, `=3D`, `\u003d`), or the letter of an option (`-p`). An underscore is a boundary: names and
     /// italics have it.
     pub fn begins(&self, at: usize) -> bool {
         let Some(before) = self.before(at) else { return true };
@@ -149,11 +221,14 @@ impl<'a> Bytes<'a> {
         let back = |count: usize| at.checked_sub(count).and_then(|at| self.get(at));
         let hex = |count: usize| back(count).is_some_and(|byte| byte.is_ascii_hexdigit());
         let two = hex(1) && hex(2);
+        let octal = |count: usize| back(count).is_some_and(|byte| matches!(byte, b'0'..=b'7'));
         let option = before.is_ascii_alphabetic()
             && back(2) == Some(b'-')
             && !back(3).is_some_and(|byte| alnum(byte) || matches!(byte, b'-' | b'_'));
         option
             || (matches!(before, b't' | b'n' | b'r' | b'b' | b'f') && back(2) == Some(b'\\'))
+            || (before.is_ascii_uppercase() && back(2) == Some(b'^'))
+            || (octal(1) && octal(2) && octal(3) && back(4) == Some(b'\\'))
             || (two && matches!(back(3), Some(b'%' | b'=')))
             || (two && back(3) == Some(b'5') && back(4) == Some(b'2') && back(5) == Some(b'%'))
             || (two && back(3) == Some(b'x') && back(4) == Some(b'\\'))

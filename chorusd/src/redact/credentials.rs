@@ -7,6 +7,9 @@ use super::look::{Look, digits, random, secret};
 /// Bytes of the part of a URL that has a name and a password.
 const LONGEST_AUTHORITY: usize = 1 << 10;
 
+/// Letters of a name that something is assigned to.
+pub const LONGEST_NAME: usize = 64;
+
 /// The password in `scheme://user:password@host`.
 pub fn url_password(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
     let scheme = at.checked_sub(1).and_then(|before| text.get(before));
@@ -53,12 +56,12 @@ fn inside(byte: u8) -> bool {
 
 /// Returns the end of a part of a URL. One that is broken goes on until its `@`.
 fn url_run(text: &Bytes<'_>, from: usize, of: fn(u8) -> bool) -> usize {
-    let end = text.run_of(from, of, (0, usize::MAX), false);
+    let end = text.run_of(from, of, (0, LONGEST_AUTHORITY + 1), false);
     let broken = text.gap(end).is_some() && !text.all[from..end].contains(&b'@') && may_go_on(&text.all[from..end]);
     if !broken {
         return end;
     }
-    let more = text.run_of(end, of, (1, usize::MAX), false);
+    let more = text.run_of(end, of, (1, LONGEST_AUTHORITY + 1), false);
     let rest = text.all.get(end..more).unwrap_or_default();
     if rest.contains(&b'@') || text.open(more) { more } else { end }
 }
@@ -88,9 +91,32 @@ pub fn stands_for(password: &[u8]) -> bool {
         b"your-password",
     ];
     let first = password.first().copied().unwrap_or(b'*');
-    matches!(first, b'$' | b'{' | b'[' | b'%' | b'*' | b'(' | b'<')
+    matches!(first, b'{' | b'[' | b'*' | b'(' | b'<')
+        || (first == b'$' && variable(password))
+        || (first == b'%' && !escaped(password))
         || password.iter().all(|byte| matches!(byte, b'x' | b'X' | b'.' | b'*'))
         || WORDS.iter().any(|word| password.eq_ignore_ascii_case(word))
+}
+
+/// Returns true for `${…}`, `$(…)` and `$NAME`: a name has capitals and digits, or letters only.
+fn variable(password: &[u8]) -> bool {
+    let name = &password[password.iter().take_while(|byte| **byte == b'$').count()..];
+    match name {
+        [] => true,
+        [b'{', .., last] => *last == b'}',
+        [b'(', .., last] => *last == b')',
+        _ => {
+            name.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_')
+                || name.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
+        }
+    }
+}
+
+/// Returns true if a password begins with an escape, and is not `%NAME%`.
+fn escaped(password: &[u8]) -> bool {
+    let [b'%', one, other, rest @ ..] = password else { return false };
+    let named = rest.last() == Some(&b'%') && rest[..rest.len() - 1].iter().all(|byte| word(*byte));
+    one.is_ascii_hexdigit() && other.is_ascii_hexdigit() && !named
 }
 
 /// `AccountKey=`, 64 bytes in base64.
@@ -126,7 +152,7 @@ pub fn assigned_session(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look
 }
 
 fn assigned(text: &Bytes<'_>, at: usize, least: usize, fits: fn(usize) -> bool, kind: &'static str) -> Look {
-    let name = text.run_of(at + 1, word, (0, usize::MAX), false);
+    let name = text.run_of(at + 1, word, (0, LONGEST_NAME), false);
     let between = |byte| matches!(byte, b' ' | b'\t' | b'=' | b':' | b'"' | b'\'' | b'\\' | b'>' | b'`' | b',');
     let from = text.run_of(name, between, (1, usize::MAX), false);
     if text.open(from) {
@@ -150,7 +176,7 @@ pub fn npm_auth(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
     if !text.begins(at) || text.before(at) == Some(b'.') {
         return Look::No;
     }
-    let name = text.run_of(at + 1, word, (0, usize::MAX), false);
+    let name = text.run_of(at + 1, word, (0, LONGEST_NAME), false);
     if text.open(name) {
         return Look::Open(name);
     }
@@ -199,7 +225,8 @@ fn begins_entry(text: &Bytes<'_>, at: usize) -> bool {
         return true;
     }
     let (host, start) = word_before(text, at);
-    host == b"default" || word_before(text, start).0 == b"machine"
+    // A quote or a mark may stand before the entry.
+    host == b"default" || word_before(text, start).0.ends_with(b"machine")
 }
 
 /// `machine HOST login USER password PASSWORD` in `.netrc`.

@@ -7,7 +7,8 @@ use ::base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 
 use super::alphabet::{alnum, bearer};
 use super::bytes::Bytes;
-use super::look::{Look, digits, random, secret, trimmed};
+use super::credentials::LONGEST_NAME;
+use super::look::{Look, digits, head, random, secret, trimmed};
 
 /// Letters of a line at most that are looked through for credentials.
 const LONGEST: usize = 4 << 10;
@@ -38,7 +39,7 @@ pub fn bearer_token(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
 
 /// Returns true if the value may be a token: not a word, and long enough.
 fn opaque(value: &[u8]) -> bool {
-    value.len() >= 20 && digits(value) >= 2 && value.iter().any(u8::is_ascii_alphabetic) && random(value)
+    value.len() >= 20 && digits(value) >= 2 && head(value).iter().any(u8::is_ascii_alphabetic) && random(value)
 }
 
 /// A name and a password in base64.
@@ -84,6 +85,8 @@ fn decoded(value: &[u8]) -> Option<Vec<u8>> {
     if value.len() < 8 {
         return None;
     }
+    // Of a very long one the beginning says it.
+    let value = &value[..value.len().min(LONGEST)];
     let decoded = STANDARD.decode(value).or_else(|_| STANDARD_NO_PAD.decode(value)).ok()?;
     let pair = decoded.iter().all(u8::is_ascii_graphic) && decoded.contains(&b':') && decoded.len() >= 6;
     pair.then_some(decoded)
@@ -108,7 +111,7 @@ pub fn docker_auth(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
 
 /// Returns the range between the name of the header and the end of its value.
 fn value(text: &Bytes<'_>, at: usize) -> Result<Range<usize>, Look> {
-    let name = text.run_of(at + 1, alnum, (0, usize::MAX), false);
+    let name = text.run_of(at + 1, alnum, (0, LONGEST_NAME), false);
     if text.open(name) {
         return Err(Look::Open(name));
     }
@@ -127,7 +130,7 @@ fn value(text: &Bytes<'_>, at: usize) -> Result<Range<usize>, Look> {
     let inner = separator.iter().rev().find(|byte| matches!(byte, b'"' | b'\'')).copied();
     let inner = inner.filter(|_| matches!(separator.last(), Some(b'"' | b'\'')));
     let quote = inner.or(outer);
-    let end = text.line_end(from).min(from + LONGEST);
+    let end = text.line_end(from, LONGEST);
     let line = &text.all[from..end];
     let closed = quote.and_then(|quote| memchr::memchr(quote, line));
     match closed {

@@ -6,6 +6,12 @@ use super::alphabet::alnum;
 use super::bytes::Bytes;
 use super::shapes::{Part, Rule, Shape};
 
+/// Letters of a text at most that stands for a secret.
+const LONGEST_PLACEHOLDER: usize = 80;
+
+/// Bytes of a run by which it is decided whether it is a secret.
+const DECIDES: usize = 2 << 10;
+
 /// What stands at a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Look {
@@ -106,22 +112,30 @@ pub fn secret(part: Range<usize>, kind: &'static str) -> Look {
 
 /// How much of `run` is the token: a full stop behind it is the sentence's, an underscore Markdown's.
 pub fn trimmed(run: &[u8]) -> usize {
-    run.iter().rposition(|byte| !matches!(byte, b'.' | b'-' | b'_')).map_or(0, |last| last + 1)
+    let kept = run.len().saturating_sub(DECIDES);
+    let end = &run[kept..];
+    kept + end.iter().rposition(|byte| !matches!(byte, b'.' | b'-' | b'_')).map_or(0, |last| last + 1)
 }
 
-/// Whether it may have been made by chance: not `xxxxxxxx` or `your_token_here`.
+/// The beginning of a long run: whether it is a secret is told by that.
+pub fn head(run: &[u8]) -> &[u8] {
+    &run[..run.len().min(DECIDES)]
+}
+
+/// Whether it may have been made by chance: not `xxxxxxxx` or `your_token_here`. A word in a long one is there by chance.
 pub fn random(bytes: &[u8]) -> bool {
+    let bytes = head(bytes);
     let mut seen = [false; 256];
     bytes.iter().for_each(|byte| seen[usize::from(*byte)] = true);
     let distinct = seen.iter().filter(|seen| **seen).count();
     let placeholder = ["your", "YOUR", "xxxx", "XXXX", "example", "placeholder"];
     let text = |what: &&str| memchr::memmem::find(bytes, what.as_bytes()).is_some();
-    distinct >= 8 && !placeholder.iter().any(text)
+    distinct >= 8 && (bytes.len() > LONGEST_PLACEHOLDER || !placeholder.iter().any(text))
 }
 
-/// How many digits there are.
+/// How many digits there are; of a long run in its beginning.
 pub fn digits(bytes: &[u8]) -> usize {
-    bytes.iter().filter(|byte| byte.is_ascii_digit()).count()
+    head(bytes).iter().filter(|byte| byte.is_ascii_digit()).count()
 }
 
 /// What stands at `from`, at least so long.

@@ -1,11 +1,13 @@
 //! Kinds whose form says more than an alphabet and a length.
 
+use std::ops::Range;
+
 use ::base64::Engine as _;
 use ::base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::alphabet::{alnum, token};
 use super::bytes::Bytes;
-use super::look::{Look, digits, random, run_from, secret, trimmed};
+use super::look::{Look, digits, head, random, run_from, secret, trimmed};
 
 /// `sk-…`: keys of Anthropic and OpenAI, and of the many that took the form over.
 pub fn dashed_key(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
@@ -25,13 +27,29 @@ pub fn dashed_key(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
     let (kind, least, numbers) = match rest {
         _ if rest.starts_with(b"ant-") => ("anthropic-key", 24, 1),
         _ if openai => ("openai-key", 40, 1),
-        _ if memchr::memmem::find(rest, b"T3BlbkFJ").is_some() => ("openai-key", 40, 0),
+        _ if memchr::memmem::find(head(rest), b"T3BlbkFJ").is_some() => ("openai-key", 40, 0),
         // `task-…` and `risk-…` end with it.
         _ if text.before(at) == Some(b'-') && at >= 2 && text.get(at - 2).is_some_and(alnum) => return Look::No,
         _ => (kind, 32, 4),
     };
     let fits = rest.len() >= least && digits(rest) >= numbers && random(rest);
     if fits { secret(at..end, kind) } else { Look::No }
+}
+
+/// Letters of a part of a JWT that are looked at again where it is broken, and of a header that are decoded.
+const LONGEST_PART: usize = 2 << 10;
+
+/// Returns true if the header of a JWT names an algorithm. One that is very long does at its beginning or its end.
+fn names_algorithm(header: &[u8]) -> bool {
+    let named = |part: &[u8]| {
+        let part = URL_SAFE_NO_PAD.decode(part).ok();
+        part.is_some_and(|part| memchr::memmem::find(&part, b"\"alg\"").is_some())
+    };
+    if header.len() <= 2 * LONGEST_PART {
+        return named(header);
+    }
+    let last = header.len() - header.len() % 4 - LONGEST_PART;
+    named(&header[..LONGEST_PART]) || named(&header[last..])
 }
 
 /// Header, claims and signature.
@@ -42,11 +60,15 @@ pub fn jwt(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
     }
     let mut end = at;
     let mut parts = 0;
+    let mut spans: [Range<usize>; 5] = Default::default();
     loop {
         let mut next = text.run_of(end, token, (LEAST[parts], usize::MAX), true);
         if parts < 2 && text.gap(next).is_some() && text.get(next) != Some(b'.') {
             // Broken before the part ends.
-            let more = text.run_of(end, token, (next - end + 1, usize::MAX), true);
+            let more = match next - end {
+                length if length < LONGEST_PART => text.run_of(end, token, (length + 1, usize::MAX), true),
+                _ => text.run_of(next, token, (1, usize::MAX), true),
+            };
             if text.open(more) || text.get(more) == Some(b'.') {
                 next = more;
             }
@@ -57,6 +79,7 @@ pub fn jwt(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
         if next == end {
             break;
         }
+        spans[parts] = end..next;
         (end, parts) = (next, parts + 1);
         if parts == 5 || text.get(end) != Some(b'.') {
             break;
@@ -72,12 +95,12 @@ pub fn jwt(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
         }
     }
     let end = at + trimmed(&text.all[at..end]);
-    let mut split = text.all[at..end].split(|byte| *byte == b'.');
-    let header = split.next().unwrap_or_default();
-    let header = URL_SAFE_NO_PAD.decode(header).ok();
-    let named = header.is_some_and(|header| memchr::memmem::find(&header, b"\"alg\"").is_some());
-    let long = split.filter(|part| part.len() >= 10).count();
-    if named && parts >= 3 && long >= 2 { secret(at..end, kind) } else { Look::No }
+    // Where its parts begin and end is known: they may be long.
+    let long = spans[1..].iter().filter(|part| part.end.min(end).saturating_sub(part.start) >= 10).count();
+    if parts < 3 || long < 2 {
+        return Look::No;
+    }
+    if names_algorithm(&text.all[at..spans[0].end.min(end)]) { secret(at..end, kind) } else { Look::No }
 }
 
 /// An id in base64, a time and a signature.

@@ -267,3 +267,99 @@ fn a_fingerprint_tells_secrets_apart_and_homes_too() {
     assert_ne!(home.text(&one), home.text(&other));
     assert_ne!(home.text(&one), elsewhere.text(&one));
 }
+
+#[test]
+fn a_word_in_a_long_secret_is_there_by_chance() {
+    let redactor = redactor();
+    for word in ["your", "XXXX", "example"] {
+        let key = block("\n");
+        let key = format!("{}{word}{}", &key[..200], &key[200 + word.len()..]);
+        assert!(redactor.text(&key).starts_with("[redacted:private-key:"), "{word}");
+        let token = format!("sk-ant-api03-{}{word}{}", made(ALNUM, 40, 60), made(ALNUM, 50, 61));
+        assert!(redactor.text(&token).starts_with("[redacted:anthropic-key:"), "{word}");
+    }
+    let text = "ghp_your_token_here ghp_yourTokenGoesHereYourTokenGoesHere1234";
+    assert_eq!(redactor.text(text), text);
+}
+
+/// It would take very long if each beginning looked at all that follows.
+#[test]
+fn many_beginnings_in_one_run_take_no_longer_than_one() {
+    let redactor = redactor();
+    for start in [
+        "sk-",
+        "eyJ-",
+        "xoxb-",
+        "secret_access_key",
+        "_auth",
+        "h:*:d:u:$",
+        "x://u:pp/",
+        "authorization",
+        "Authorization: ",
+        "sk-aBcDeFgH-\n",
+        "-----BEGIN RSA ",
+    ] {
+        let text = start.repeat(60_000 / start.len());
+        assert!(redactor.count(&text) <= 60_000 / start.len() as u64, "{start}");
+    }
+    let parts = format!("{}.{}.{}", "eyJ-".repeat(10_000), "_".repeat(40_000), "-".repeat(40_000));
+    assert_eq!(redactor.count(&parts), 0);
+    // Secrets in a run that is none as a whole.
+    let mixed = format!("h:*:d:u:xx,ghp_{}\"", made(ALNUM, 36, 64)).repeat(500);
+    assert!(redactor.count(&mixed) >= 500);
+}
+
+#[test]
+fn a_secret_longer_than_what_decides_goes_whole() {
+    let redactor = redactor();
+    let long = made(ALNUM, 20_000, 62);
+    for (before, after) in
+        [("sk-", ""), ("xoxb-", ""), ("ghp_", ""), ("Bearer ", ""), ("eyJhbGciOiJIUzI1NiJ9.eyJ", ".")]
+    {
+        let sign = if after.is_empty() { String::new() } else { made(ALNUM, 43, 63) };
+        let clean = redactor.text(&format!("see {before}{long}{after}{sign} there")).into_owned();
+        assert!(clean.contains("[redacted:") && clean.ends_with("] there") && clean.len() < 100, "{before}: {clean}");
+    }
+}
+
+#[test]
+fn what_escapes_and_what_nobody_sees_hides_nothing() {
+    let redactor = redactor();
+    let token = format!("ghp_{}", made(ALNUM, 36, 70));
+    let key = format!("sk-ant-api03-{}", made(ALNUM, 95, 71));
+    for before in ["KEY^I", "^I", "a\\012", "a\\040", "a\\011"] {
+        for secret in [&token, &key] {
+            let clean = redactor.text(&format!("{before}{secret}")).into_owned();
+            assert!(clean.starts_with(&format!("{before}[redacted:")), "{before}: {clean}");
+        }
+    }
+    let wide = format!("\u{1b}[{}m", "38;5;1;".repeat(20));
+    for between in
+        ["\u{200b}", "\u{200c}", "\u{200d}", "\u{2060}", "\u{feff}", "\u{ad}", "\u{9b}31m", "\u{9b}0;1m", &wide]
+    {
+        let text = format!("the {}{between}{}{between}{} x", &token[..2], &token[2..20], &token[20..]);
+        let clean = redactor.text(&text).into_owned();
+        assert!(clean.starts_with("the [redacted:github-token:") && clean.ends_with("] x"), "{between:?}: {clean}");
+        for size in [1, 2, 3, 7] {
+            let (mut flow, mut written) = (redactor.flow(), Vec::new());
+            text.as_bytes().chunks(size).for_each(|piece| flow.push_bytes(piece, &mut written));
+            flow.end_bytes(false, &mut written);
+            assert_eq!(String::from_utf8(written).unwrap(), clean, "{between:?} in pieces of {size}");
+        }
+    }
+    let struck: String = token.chars().map(|letter| format!("{letter}\u{8}{letter}")).collect();
+    assert!(redactor.text(&struck).starts_with("[redacted:github-token:"));
+}
+
+#[test]
+fn a_password_that_begins_as_a_variable_does_is_one() {
+    let redactor = redactor();
+    for password in ["%40Secr3tPass9", "$ecr3tPass9", "$$ecr3t-9x"] {
+        let clean = redactor.text(&format!("postgres://app:{password}@db.example/x")).into_owned();
+        assert!(clean.starts_with("postgres://app:[redacted:url-password:"), "{clean}");
+    }
+    for name in ["$PASS", "$DB_PASS1", "$password", "${pass:-x}", "$(cat x)", "%s", "%DB_PASS%", "$$PASS", "%(pw)s"] {
+        let text = format!("postgres://app:{name}@db.example/x");
+        assert_eq!(redactor.text(&text), text);
+    }
+}

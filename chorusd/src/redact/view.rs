@@ -4,8 +4,10 @@
 //! view, which knows where each of its bytes stands in the original, and where something was left out (a gap).
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 
 use super::alphabet::bearer;
+use super::bytes::Runs;
 
 /// A place in a view in front of which something was left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +32,8 @@ pub struct View<'a> {
     pub whole: bool,
     /// The view ends with a line break that may still go on.
     pub at_line_end: bool,
+    /// Runs that were looked at before: many places may ask for the end of the same one.
+    pub runs: RefCell<Runs>,
 }
 
 /// How a line begins: its number, and the mark of a diff, a quotation or a comment.
@@ -53,11 +57,15 @@ const SPECIAL: [bool; 256] = {
     special[0x7f] = true;
     special[b'\\' as usize] = true;
     special[b'^' as usize] = true;
+    // Invisible characters in UTF-8.
+    special[0xc2] = true;
+    special[0xe2] = true;
+    special[0xef] = true;
     special
 };
 
 /// Bytes of a terminal sequence at most.
-const LONGEST: usize = 64;
+const LONGEST: usize = 256;
 
 /// Something to leave out.
 enum Cut {
@@ -77,7 +85,8 @@ impl<'a> View<'a> {
         let Some(first) = raw.iter().position(|byte| SPECIAL[usize::from(*byte)]) else {
             let kept = if whole { raw.len() } else { tail(raw).certain() };
             let bytes = Cow::Borrowed(&raw[..kept]);
-            return Self { bytes, gaps: Vec::new(), parts: Vec::new(), whole, at_line_end: false };
+            let runs = RefCell::default();
+            return Self { bytes, gaps: Vec::new(), parts: Vec::new(), whole, at_line_end: false, runs };
         };
         let mut builder = Builder {
             raw,
@@ -90,7 +99,7 @@ impl<'a> View<'a> {
         };
         let at_line_end = builder.build(first);
         let Builder { bytes, gaps, parts, .. } = builder;
-        Self { bytes: Cow::Owned(bytes), gaps, parts, whole, at_line_end }
+        Self { bytes: Cow::Owned(bytes), gaps, parts, whole, at_line_end, runs: RefCell::default() }
     }
 
     /// Returns the place in the original of the byte at `at`.
@@ -335,7 +344,43 @@ fn cut(raw: &[u8], at: usize) -> Cut {
         b'^' if raw.len() == at + 1 => Cut::Unknown,
         b'^' => Cut::Plain,
         b'\\' => written(raw, at),
+        0xc2 | 0xe2 | 0xef => invisible(raw, at),
+        // Overstriking: the same letter once more, for bold.
+        0x08 if at > 0 && raw[at - 1].is_ascii_graphic() => match raw.get(at + 1) {
+            None => Cut::Unknown,
+            Some(next) if *next == raw[at - 1] => Cut::Sequence(at + 2),
+            Some(_) => Cut::Sequence(at + 1),
+        },
         _ => Cut::Sequence(at + 1),
+    }
+}
+
+/// Classifies a character that is not ASCII: those that nobody sees are left out, and a terminal sequence that begins
+/// with a control character of its own (U+009B).
+fn invisible(raw: &[u8], at: usize) -> Cut {
+    const INVISIBLE: [&str; 6] = ["\u{200b}", "\u{200c}", "\u{200d}", "\u{2060}", "\u{feff}", "\u{ad}"];
+    let rest = &raw[at..];
+    if rest.starts_with("\u{9b}".as_bytes()) {
+        return match parameters(&raw[at + 2..raw.len().min(at + 2 + LONGEST)]) {
+            Some(end) => Cut::Sequence(at + 2 + end),
+            None => Cut::Unknown,
+        };
+    }
+    match INVISIBLE.iter().find(|letter| rest.starts_with(letter.as_bytes())) {
+        Some(letter) => Cut::Sequence(at + letter.len()),
+        None if rest.len() < 3 && INVISIBLE.iter().any(|letter| letter.as_bytes().starts_with(rest)) => Cut::Unknown,
+        None => Cut::Plain,
+    }
+}
+
+/// The end of the parameters of a terminal sequence and of its last letter; nothing if it is none. `None`: more must
+/// come before that can be told.
+fn parameters(rest: &[u8]) -> Option<usize> {
+    let middle = rest.iter().take_while(|byte| matches!(byte, 0x20..=0x3f)).count();
+    match rest.get(middle) {
+        None if rest.len() < LONGEST - 1 => None,
+        Some(0x40..=0x7e) => Some(middle + 1),
+        _ => Some(0),
     }
 }
 
@@ -388,14 +433,10 @@ fn sequence(raw: &[u8], from: usize) -> Cut {
     let rest = &rest[..rest.len().min(LONGEST)];
     let end = match rest {
         [] => return Cut::Unknown,
-        [b'[', rest @ ..] => {
-            let middle = rest.iter().take_while(|byte| matches!(byte, 0x20..=0x3f)).count();
-            match rest.get(middle) {
-                None if rest.len() < LONGEST - 1 => return Cut::Unknown,
-                Some(0x40..=0x7e) => middle + 2,
-                _ => 1,
-            }
-        }
+        [b'[', rest @ ..] => match parameters(rest) {
+            Some(end) => 1 + end,
+            None => return Cut::Unknown,
+        },
         [b']', rest @ ..] => {
             let number = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
             let behind = rest.get(number + 1..).unwrap_or_default();
