@@ -50,7 +50,7 @@ pub async fn salvage(ops: &Ops) -> Result<Salvaged> {
         done.set_aside.push(shown(&incident.dir));
         let before = done.unreadable;
         for (head, all) in found {
-            take(ops, &head, all, true, &mut done).await?;
+            take(ops, &head, all, Live::Replacing, &mut done).await?;
         }
         incident.facts.incomplete = done.unreadable > before;
         blocking(move || incident.note()).await?;
@@ -82,7 +82,9 @@ async fn of_incident(ops: &Ops, incident: &mut Incident, done: &mut Salvaged) ->
         // Rewinds are not followed, so there is as much as was counted or more.
         let has = all.messages.len() as u64 + all.session.map_or(0, |(_, messages)| messages) + all.unreadable;
         done.unreadable += head.totals.messages.saturating_sub(has);
-        take(ops, &head, all, false, done).await?;
+        // What the journal in use ended since is not made live again.
+        let live = if incident.facts.continued { Live::Never } else { Live::IfIdle };
+        take(ops, &head, all, live, done).await?;
     }
     incident.facts.incomplete = done.unreadable > before || !found.read || (!readable && incident.facts.lost);
     done.set_aside.push(shown(&incident.dir));
@@ -115,8 +117,19 @@ async fn set_aside(ops: &Ops, journal: &Path, contexts: usize) -> Result<Inciden
     Ok(incident)
 }
 
-/// Makes a session of a context; `broken`: it takes the place of a live one.
-async fn take(ops: &Ops, head: &Head, all: Readable, broken: bool, done: &mut Salvaged) -> Result<()> {
+/// Says if what was salvaged becomes the live conversation of its agent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Live {
+    /// In the place of the live one, which is broken.
+    Replacing,
+    /// Unless the agent has gone on since.
+    IfIdle,
+    Never,
+}
+
+/// Makes a session of a context.
+async fn take(ops: &Ops, head: &Head, all: Readable, live: Live, done: &mut Salvaged) -> Result<()> {
+    let broken = live == Live::Replacing;
     let (agent, expected) = (head.agent, head.totals.messages);
     let Readable { session, mut messages, working_set, unreadable, outside } = all;
     done.unreadable += unreadable;
@@ -148,8 +161,7 @@ async fn take(ops: &Ops, head: &Head, all: Readable, broken: bool, done: &mut Sa
     done.sessions += 1;
     done.messages += messages.len() as u64;
     tracing::info!(agent = %entry.facts.name, session = %session.header.session_id, messages = messages.len(), expected, "a session was salvaged");
-    if !broken && ops.registry.info(agent).is_some() {
-        // It has gone on since.
+    if live == Live::Never || (live == Live::IfIdle && ops.registry.info(agent).is_some()) {
         return Ok(());
     }
     if broken {

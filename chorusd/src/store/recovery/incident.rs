@@ -37,6 +37,9 @@ pub struct Facts {
     /// `doctor --salvage` could not read everything in it: the files are the only copy of the rest.
     #[serde(default)]
     pub incomplete: bool,
+    /// The journal in use is this one, up to the damage or beyond: what it does not have was ended since, or is lost.
+    #[serde(default)]
+    pub continued: bool,
 }
 
 impl Incident {
@@ -50,7 +53,10 @@ impl Incident {
             .map(|n| db.join(if n == 0 { format!("{PREFIX}{time}") } else { format!("{PREFIX}{time}-{n}") }))
             .find(|dir| dir.symlink_metadata().is_err())
             .unwrap_or_else(|| db.join(PREFIX));
-        let this = Self { dir, facts: Facts { at: now, what, lost: false, salvaged: false, incomplete: false } };
+        let this = Self {
+            dir,
+            facts: Facts { at: now, what, lost: false, salvaged: false, incomplete: false, continued: false },
+        };
         fs::DirBuilder::new().mode(0o700).create(&this.dir).map_err(|e| this.failed(&e))?;
         Ok(this)
     }

@@ -20,6 +20,9 @@ use crate::store::{damage, sqlite};
 /// Name of the database made of everything that can be read, kept beside the damaged files if it could not take their place.
 pub const READABLE: &str = "readable.db";
 
+/// What became of it if its log has more behind the damage, and all of it could be read.
+const BEYOND: &str = "what its log has behind the damage was recovered";
+
 /// What became of it if its log has nothing more that can be read.
 const BEFORE: &str = "it was recovered up to the damage";
 
@@ -74,7 +77,10 @@ pub fn look(path: &Path, now: Timestamp) -> Result<Found> {
             incident.facts.lost = true;
             "a new one was begun, and its log was set aside"
         }
-        became => became,
+        became => {
+            incident.facts.continued = [BEFORE, BEYOND].contains(&became);
+            became
+        }
     };
     incident.facts.what = format!("{}: {}; {became}", path.display(), incident.facts.what);
     incident.note()?;
@@ -107,7 +113,7 @@ fn recover(incident: &Incident, log: &Wal<'_>, path: &Path) -> io::Result<&'stat
     let became = match best {
         Some(best) if best.sound && best.is_better_than(&own) => {
             install(&best.path, path)?;
-            "what its log has behind the damage was recovered"
+            BEYOND
         }
         Some(best) if best.is_better_than(&own) || best.newest > own.newest => {
             fs::rename(&best.path, kept(READABLE))?;
