@@ -63,7 +63,7 @@ fn pair(text: &Bytes<'_>, from: usize, kind: &'static str) -> Look {
     }
     if let Some(gap) = text.gap(end)
         && !gap.hard
-        && decoded(&text.all[from..end]).is_none_or(|pair| (end - from) % 4 == 0 && pair.last() != Some(&b'='))
+        && decoded(&text.all[from..end]).is_none_or(|pair| (end - from).is_multiple_of(4) && pair.last() != Some(&b'='))
     {
         // Broken where nothing says so: what is in the next line belongs to it if both together are a pair.
         let more = text.base64_run(end, 1, false);
@@ -94,7 +94,7 @@ fn decoded(value: &[u8]) -> Option<Vec<u8>> {
 
 /// `"auth": "…"` in the configuration of Docker.
 pub fn docker_auth(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
-    if !text.before(at).is_some_and(|byte| byte == b'"') {
+    if text.before(at).is_none_or(|byte| byte != b'"') {
         return Look::No;
     }
     let name = at + "auth".len();

@@ -18,7 +18,7 @@ const CHANGES: [(&str, fn(&Home), &str); 9] = [
     ("rm chorus.db", |home| fs::remove_file(home.path.join("db/chorus.db")).expect("removed"), "chorus.db"),
     ("rm -r db", |home| fs::remove_dir_all(home.path.join("db")).expect("removed"), "db"),
     ("mv db", |home| fs::rename(home.path.join("db"), home.path.join("db.old")).expect("moved"), "db"),
-    ("mv home", |home| fs::rename(&home.path, home.outside().join("elsewhere")).expect("moved"), "live.db"),
+    ("mv home", |home| fs::rename(&home.path, home.outside().join("elsewhere")).expect("moved"), "while the daemon"),
     ("a copy of db/ in its place", replaced, "db"),
     ("a backup written over live.db", |home| over(&journal(home)), "live.db"),
     ("a backup written over live.db-wal", |home| over(&journal(home).with_extension("db-wal")), "live.db-wal"),
