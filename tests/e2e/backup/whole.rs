@@ -185,7 +185,7 @@ fn what_is_no_file_is_told_and_what_cannot_be_read_fails_and_the_rest_is_there()
     daemon.client().append("atlas", "hello");
     let workspace = one.agent("atlas").join("workspace");
     fs::write(workspace.join("locked"), "secret").expect("a file");
-    fs::set_permissions(workspace.join("locked"), fs::Permissions::from_mode(0)).expect("its mode");
+    fs::set_permissions(workspace.join("locked"), fs::Permissions::from_mode(0o0)).expect("its mode");
     let mut fifo = one.command("mkfifo");
     fifo.arg(workspace.join("pipe"));
     run(fifo, b"").ok();

@@ -11,8 +11,11 @@ use chorus_tests::{Daemon, Home};
 use super::{copy_all, journal, try_append};
 use crate::home;
 
-/// Changes to the files, each with the name that the daemon tells of it.
-const CHANGES: [(&str, fn(&Home), &str); 9] = [
+/// A change to the files, with the name that the daemon tells of it.
+type Change = (&'static str, fn(&Home), &'static str);
+
+/// All of them.
+const CHANGES: [Change; 9] = [
     ("rm live.db", |home| fs::remove_file(journal(home)).expect("removed"), "live.db"),
     ("rm live.db-wal", |home| fs::remove_file(journal(home).with_extension("db-wal")).expect("removed"), "live.db-wal"),
     ("rm chorus.db", |home| fs::remove_file(home.path.join("db/chorus.db")).expect("removed"), "chorus.db"),

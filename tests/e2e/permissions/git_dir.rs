@@ -22,7 +22,7 @@ fn anything() -> Profile {
         .filter(|word| word.bytes().all(|byte| byte.is_ascii_alphanumeric()))
         .collect();
     let rules: Vec<_> = programs.iter().map(|program| format!("tool:bash:{program}( .*)?")).collect();
-    let allow = [rules, vec!["tool:(view|create_file):.*".to_owned()]].concat();
+    let allow = [rules, vec!["tool:bash:[^a-z].*".to_owned(), "tool:(view|create_file):.*".to_owned()]].concat();
     let spec = json!({"allow": allow});
     Profile::new(Spec::read(spec.as_object().expect("an object")).expect("a profile")).expect("a profile")
 }

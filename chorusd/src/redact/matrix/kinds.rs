@@ -416,7 +416,7 @@ fn base32(bytes: &[u8], padded: bool) -> String {
     let letters: Vec<char> = BASE32.chars().collect();
     let digit = |bits: &str| letters[usize::from_str_radix(&format!("{bits:0<5}"), 2).unwrap()];
     let mut text: String = bits.as_bytes().chunks(5).map(|bits| digit(std::str::from_utf8(bits).unwrap())).collect();
-    while padded && text.len() % 8 != 0 {
+    while padded && !text.len().is_multiple_of(8) {
         text.push('=');
     }
     text

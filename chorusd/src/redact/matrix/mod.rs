@@ -84,7 +84,7 @@ fn no_secret_of_any_kind_survives_in_any_place() {
             let clean = redactor.text(&text).into_owned();
             if survives(&sample.hidden, &clean) {
                 survivors
-                    .entry(format!("{context}"))
+                    .entry(context.to_string())
                     .or_default()
                     .push(format!("{}: {text:?} became {clean:?}", sample.kind));
                 continue;
