@@ -115,6 +115,12 @@ impl Flow {
                 Next::Open(from) => {
                     out.extend_from_slice(&text[self.done..from]);
                     self.done = from;
+                    if text[from..].iter().all(u8::is_ascii_whitespace) {
+                        // A token that is broken here would be held back as a whole.
+                        out.extend_from_slice(&text[from..]);
+                        self.done = text.len();
+                        break;
+                    }
                     if text.len() - from <= HELD {
                         break;
                     }
