@@ -115,8 +115,9 @@ impl Flow {
                 Next::Open(from) => {
                     out.extend_from_slice(&text[self.done..from]);
                     self.done = from;
-                    if text[from..].iter().all(u8::is_ascii_whitespace) {
-                        // A token that is broken here would be held back as a whole.
+                    let rest = &text[from..];
+                    if rest.last().is_some_and(u8::is_ascii_whitespace) && rest.trim_ascii_end().len() <= 2 {
+                        // A blank or the end of a line behind a word of two letters: no token is broken so near its beginning.
                         out.extend_from_slice(&text[from..]);
                         self.done = text.len();
                         break;
