@@ -35,7 +35,7 @@ pub fn connect(places: &Places, global: &Global) -> Result<Client, Failure> {
     match reach(places, global)? {
         Some(client) => Ok(client),
         None if global.no_autostart => Err(nobody(places)),
-        None => start(places, global),
+        None => Ok(start(places, global)?.client),
     }
 }
 
@@ -66,15 +66,22 @@ fn absent(socket: &Path, error: &io::Error) -> Result<(), Failure> {
         _ if ForeignServer::is_in(error) => Err(untrusted(error)),
         io::ErrorKind::PermissionDenied => Err(Failure::refused(format!("no permission to connect to {shown}"))
             .hint("only the daemon's own user and root may")),
-        _ => Err(Failure::no_daemon(format!("failed to connect to {shown}: {}", plain(error)))),
+        _ => Err(Failure::no_daemon(format!("failed to connect to {shown}: {}", plain(error)))
+            .hint("chorusctl daemon status; --socket and CHORUS_SOCKET name another socket")),
     }
 }
 
 /// The failure where another user's program listens.
 #[must_use]
 pub fn untrusted(error: &io::Error) -> Failure {
-    Failure::refused(error.to_string())
-        .hint("nothing was sent; choose a socket of your own with --socket or CHORUS_SOCKET")
+    let failure = Failure::refused(error.to_string());
+    match ForeignServer::of(error).and_then(ForeignServer::owner_for_root) {
+        Some(owner) => failure.hint(format!(
+            "nothing was sent; run chorusctl as that user: sudo -u '#{owner}' chorusctl …, or choose a socket of your own \
+             with --socket or CHORUS_SOCKET"
+        )),
+        None => failure.hint("nothing was sent; choose a socket of your own with --socket or CHORUS_SOCKET"),
+    }
 }
 
 /// The failure where no daemon can be reached and none is to be started.
@@ -98,19 +105,32 @@ fn elsewhere(failure: Failure, places: &Places, holder: &Holder) -> Failure {
     }
 }
 
+/// A daemon that listens now, and who started it.
+#[derive(Debug)]
+pub struct Started {
+    pub client: Client,
+    /// False: another daemon ran already, or was started at the same moment.
+    pub is_ours: bool,
+}
+
 /// Starts a daemon and connects to it.
 ///
 /// # Errors
 /// [`Failure`] where it does not get ready.
-pub fn start(places: &Places, global: &Global) -> Result<Client, Failure> {
+pub fn start(places: &Places, global: &Global) -> Result<Started, Failure> {
     let deadline = Instant::now() + global.timeout.unwrap_or(READY);
     let daemon = Spawned::new(global.socket.as_deref())?;
     match daemon.wait_until_ready(deadline) {
-        Ok(()) => reach(places, global)?.ok_or_else(|| {
-            Failure::no_daemon(format!("the daemon started, but nobody listens at {}", places.socket.display()))
-        }),
+        Ok(()) => match reach(places, global)? {
+            Some(client) => Ok(Started { client, is_ours: true }),
+            None => {
+                let what = format!("the daemon started, but nobody listens at {}", places.socket.display());
+                Err(Failure::no_daemon(what).hint("chorusctl daemon logs"))
+            }
+        },
         Err(NotReady::Exited { status, failure }) if status == exit::CONFLICT => {
-            rival(places, global, deadline)?.ok_or(failure)
+            let client = rival(places, global, deadline)?.ok_or(failure)?;
+            Ok(Started { client, is_ours: false })
         }
         Err(NotReady::Exited { failure, .. } | NotReady::Late(failure)) => Err(failure),
     }

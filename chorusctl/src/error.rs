@@ -71,8 +71,10 @@ impl Failure {
     pub fn file(name: &str, error: &io::Error) -> Self {
         let what = format!("{name}: {}", plain(error));
         match error.kind() {
-            io::ErrorKind::NotFound => Self::new(exit::NOT_FOUND, what),
-            io::ErrorKind::PermissionDenied => Self::refused(what),
+            io::ErrorKind::NotFound => {
+                Self::new(exit::NOT_FOUND, what).hint("check the path; a relative one begins at the current directory")
+            }
+            io::ErrorKind::PermissionDenied => Self::refused(what).hint("ls -ld shows who may read and write it"),
             _ => Self::failed(what),
         }
     }

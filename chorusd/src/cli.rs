@@ -49,6 +49,7 @@ pub fn main() -> ExitCode {
         return ended;
     }
     let args = Args::parse();
+    crate::memory::return_large_blocks();
     match run(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -57,7 +58,7 @@ pub fn main() -> ExitCode {
             if let Some(hint) = &failure.hint {
                 let _ = writeln!(err, "hint: {hint}");
             }
-            ExitCode::from(failure.kind.exit_status())
+            ExitCode::from(failure.exit_status())
         }
     }
 }
@@ -81,6 +82,7 @@ fn run(args: &Args) -> Result<()> {
         return report(&daemon::repair(&places, params)?);
     }
     if let Some(source) = &args.restore_backup {
+        rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
         return report(&backup::restore(source, &places.home, &mut progress())?);
     }
     daemon::run(&places, args.detach)

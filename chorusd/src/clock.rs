@@ -22,6 +22,12 @@ impl Ticks {
     pub fn after(self, wait: Duration) -> Self {
         Self(self.0.saturating_add(i64::try_from(wait.as_nanos()).unwrap_or(i64::MAX)))
     }
+
+    /// Returns the time since `earlier`; zero where that is not earlier.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
 }
 
 /// Makes an id that sorts by the machine's time of day. That of a machine whose clock is before 1970 sorts first.

@@ -172,7 +172,7 @@ impl Daemon {
         let store = Arc::new(Store::open(&places.home, config.durability(), &on_fatal, clock.now())?);
         let directory = Arc::new(Directory::default());
         let tasks = TaskTracker::new();
-        let heads = store.journal.heads().await?;
+        let heads = ops::agent::destroy::end_left(&store, store.journal.heads().await?).await?;
         let (live, home) = (heads.len(), places.home.clone());
         store.catalog.redact(redactor.clone());
         let models = Arc::new(Models::new(&config, &home, clock.clone()).redacting(redactor));
@@ -216,6 +216,8 @@ impl Daemon {
             agents_in: ops::spools::Spools::default(),
             agents_out: ops::spools::Spools::default(),
             backups: ops::backup::Backups::default(),
+            commons: ops::session::diff::Commons::default(),
+            checkpoints: ops::session::checkpoints::Checkpoints::default(),
             relay: Arc::default(),
             discord,
         });
@@ -287,7 +289,7 @@ impl Daemon {
         self.tasks.spawn(idle::run(self.ops.registry.clone(), stop.clone()));
         self.tasks.spawn(rest::run(self.ops.registry.clone(), stop.clone()));
         self.tasks.spawn(self.ops.registry.summaries.clone().keep_time());
-        self.tasks.spawn(maintain(self.ops.clone()));
+        self.tasks.spawn(maintain(self.ops.clone(), stop.clone()));
         self.tasks.spawn(ops::tasks::listed::keep(self.ops.clone(), stop.clone()));
         self.tasks.spawn(take_up(self.ops.clone(), std::mem::take(&mut self.recovered)));
         let registry = self.ops.registry.clone();
@@ -432,7 +434,7 @@ async fn take_up(ops: Arc<Ops>, recovered: Recovered) {
 }
 
 /// What is done beside the requests.
-async fn maintain(ops: Arc<Ops>) {
+async fn maintain(ops: Arc<Ops>, stop: CancellationToken) {
     let store = &ops.store;
     if let Err(failure) = ops::trash::settle::all(&ops).await {
         tracing::warn!(%failure, "cannot look through the trash");
@@ -464,6 +466,8 @@ async fn maintain(ops: Arc<Ops>) {
         }
     }
     tokio::spawn(ops.registry.summaries.clone().fill_in());
+    // After the scan, too: what it finds counts as used now.
+    tokio::spawn(ops::session::expire::daily(ops.clone(), stop));
     if ops.config.durability == DurabilityMode::Interval {
         let mut interval = tokio::time::interval(ops.config.autosave_interval);
         loop {

@@ -9,12 +9,18 @@ use std::sync::Arc;
 use chorus_proto::{Attachment, Message, Role, SourceKind};
 
 use crate::agent::window::is_named;
-use crate::llm::{Request, ToolSpec};
+use crate::llm::{Request, ToolSpec, text_files};
 
-/// What stands around a message: its role, and the marks where it begins and ends.
+/// What stands around a piece of the system prompt.
 const AROUND: u64 = 4;
-/// What stands around a call or a tool besides its name and parameters, an id for example.
-const CALL: u64 = 12;
+/// What stands around a message: `{"role":"assistant","content":""},`.
+pub const MESSAGE: u64 = 8;
+/// What stands around a call besides its name and parameters: its id and the names of four fields.
+const CALL: u64 = 28;
+/// What a result has besides its text: the id of its call, and the name of a field.
+const RESULT: u64 = 12;
+/// What stands around a tool besides its name, description and parameters.
+const TOOL: u64 = 12;
 /// An image of usual size; providers count between 85 and 1,600.
 const IMAGE: u64 = 1200;
 /// Bytes of the name of an author, about.
@@ -34,12 +40,26 @@ pub fn text(text: &str) -> u64 {
     bytes(text.len() as u64)
 }
 
+/// Bytes that a text has between the quotes of JSON.
+#[must_use]
+pub fn in_json(text: &str) -> u64 {
+    let more = |byte: u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 8 | 12 => 1,
+        0..0x20 => 5,
+        _ => 0,
+    };
+    text.len() as u64 + text.bytes().map(more).sum::<u64>()
+}
+
 /// What a message is made of, as far as its length goes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Parts {
-    /// Of its content, and of the names and parameters of its calls.
+    /// Of its content, and of the names and parameters of its calls, as JSON has them: these are texts in a text, so
+    /// quotes and line ends count twice.
     pub bytes: u64,
     pub calls: u64,
+    /// Whether it is the result of a call.
+    pub is_result: bool,
     pub images: u64,
     /// Other attachments.
     pub files: u64,
@@ -49,12 +69,13 @@ impl Parts {
     /// Those of a message.
     #[must_use]
     pub fn of(message: &Message) -> Self {
-        let mut parts = Self { bytes: message.content.len() as u64, ..Self::default() };
+        let is_result = message.role == Role::ToolResult;
+        let mut parts = Self { bytes: in_json(&message.content), is_result, ..Self::default() };
         for call in &message.tool_calls {
             parts.call(&call.name, call.params.get());
         }
-        for Attachment { media_type, .. } in &message.attachments {
-            parts.attachment(media_type.as_deref());
+        for Attachment { media_type, data, .. } in &message.attachments {
+            parts.attachment(media_type.as_deref(), data.as_ref().map_or(0, String::len));
         }
         if let Some(author) = &message.author {
             parts.author(message.role, message.source.as_ref().map(|source| source.kind), &author.name);
@@ -72,11 +93,14 @@ impl Parts {
     /// One more call.
     pub fn call(&mut self, name: &str, params: &str) {
         self.calls += 1;
-        self.bytes += (name.len() + params.len()) as u64;
+        self.bytes += name.len() as u64 + in_json(params);
     }
 
-    /// One more attachment.
-    pub fn attachment(&mut self, media_type: Option<&str>) {
+    /// One more attachment, with so many characters of base64.
+    pub fn attachment(&mut self, media_type: Option<&str>, encoded: usize) {
+        if text_files::is_text(media_type) {
+            self.bytes += text_files::shown_bytes(encoded);
+        }
         let image = media_type.is_some_and(|kind| kind.starts_with("image/") && kind != "image/svg+xml");
         *(if image { &mut self.images } else { &mut self.files }) += 1;
     }
@@ -84,7 +108,8 @@ impl Parts {
     /// Tokens of the whole message.
     #[must_use]
     pub fn tokens(self) -> u64 {
-        AROUND + bytes(self.bytes) + CALL * self.calls + IMAGE * self.images + FILE * self.files
+        let result = if self.is_result { RESULT } else { 0 };
+        MESSAGE + result + bytes(self.bytes) + CALL * self.calls + IMAGE * self.images + FILE * self.files
     }
 }
 
@@ -111,7 +136,7 @@ pub fn tools(tools: &[Arc<ToolSpec>]) -> u64 {
 /// One of them.
 #[must_use]
 pub fn tool(tool: &ToolSpec) -> u64 {
-    CALL + bytes((tool.name.len() + tool.description.len() + tool.parameters.to_string().len()) as u64)
+    TOOL + bytes((tool.name.len() + tool.description.len() + tool.parameters.to_string().len()) as u64)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What went wrong, for a person: one line that says what happened and one that says what to do.
 
 use chorus_proto::ErrorKind;
+use chorus_proto::error::exit;
 
 /// An error on its way to whoever asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -11,6 +12,8 @@ pub struct Failure {
     pub hint: Option<String>,
     /// A sync failed: what is on the disk is not known any more, so nothing may be acknowledged after this.
     pub fatal: bool,
+    /// Files of the home are not where they were: nothing gets better by another start before a person has looked.
+    pub misplaced: bool,
 }
 
 /// A sync that failed, as the source of an [`std::io::Error`].
@@ -27,7 +30,7 @@ pub type Result<T, E = Failure> = std::result::Result<T, E>;
 impl Failure {
     /// A failure without a hint; add one with [`Failure::hint`] where something can be done.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None, fatal: false }
+        Self { kind, message: message.into(), hint: None, fatal: false, misplaced: false }
     }
 
     /// Says what to do.
@@ -35,6 +38,12 @@ impl Failure {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// The exit status of a daemon that ends with it. A service manager does not start it again after a refusal.
+    #[must_use]
+    pub fn exit_status(&self) -> u8 {
+        if self.misplaced { exit::REFUSED } else { self.kind.exit_status() }
     }
 
     /// A fault of Chorus itself.
@@ -45,6 +54,13 @@ impl Failure {
     /// A parameter that cannot be used.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::InvalidParams, message)
+    }
+
+    /// The agent went away while something waited for it.
+    #[must_use]
+    pub fn destroyed() -> Self {
+        Self::new(ErrorKind::AgentNotFound, "the agent was destroyed in the meantime")
+            .hint("`chorusctl agent list --all` shows it and those that are there")
     }
 
     /// A queue is full.

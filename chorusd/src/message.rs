@@ -1,6 +1,7 @@
 //! A message as it is held in memory: the bytes it is kept in, and the little that is asked often.
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use bytes::Bytes;
 use chorus_proto::{Message, Role, SourceKind};
@@ -9,15 +10,55 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::estimate::Parts;
+use crate::estimate::{Parts, in_json};
 
 /// One message in its serialised form: one line of JSON, shared and never changed.
 #[derive(Debug, Clone)]
 pub struct Stored {
     json: Bytes,
     role: Role,
+    names: KnownNames,
     tokens: u32,
     chars: u64,
+}
+
+/// What the rules of [`crate::summary::findings()`] may find in a message.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Names {
+    pub files: bool,
+    pub decisions: bool,
+    pub tasks: bool,
+}
+
+/// [`Names`], once somebody has looked.
+#[derive(Debug, Default)]
+struct KnownNames(AtomicU8);
+
+impl KnownNames {
+    const KNOWN: u8 = 1;
+    const FILES: u8 = 2;
+    const DECISIONS: u8 = 4;
+    const TASKS: u8 = 8;
+
+    fn get(&self) -> Option<Names> {
+        let bits = self.0.load(Ordering::Relaxed);
+        let has = |bit: u8| bits & bit != 0;
+        let names = Names { files: has(Self::FILES), decisions: has(Self::DECISIONS), tasks: has(Self::TASKS) };
+        has(Self::KNOWN).then_some(names)
+    }
+
+    fn set(&self, names: Names) {
+        let bit = |is: bool, bit: u8| if is { bit } else { 0 };
+        let bits =
+            bit(names.files, Self::FILES) | bit(names.decisions, Self::DECISIONS) | bit(names.tasks, Self::TASKS);
+        self.0.store(bits | Self::KNOWN, Ordering::Relaxed);
+    }
+}
+
+impl Clone for KnownNames {
+    fn clone(&self) -> Self {
+        Self(AtomicU8::new(self.0.load(Ordering::Relaxed)))
+    }
 }
 
 /// What is checked of a message that is read back; everything else stays in the bytes.
@@ -56,6 +97,9 @@ struct SkimSource {
 struct SkimAttachment<'a> {
     #[serde(borrow, default)]
     media_type: Option<Cow<'a, str>>,
+    /// Base64, which has no escapes.
+    #[serde(borrow, default)]
+    data: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -95,7 +139,8 @@ impl Stored {
     }
 
     fn of(message: &Message, json: Bytes) -> Self {
-        Self { json, role: message.role, tokens: tokens(Parts::of(message)), chars: message.chars() }
+        let (tokens, chars) = (tokens(Parts::of(message)), message.chars());
+        Self { json, role: message.role, names: KnownNames::default(), tokens, chars }
     }
 
     /// Takes the bytes of one message, which must be on one line.
@@ -106,11 +151,13 @@ impl Stored {
         let skim: Skim<'_> = serde_json::from_slice(&json)?;
         let params: u64 = skim.tool_calls.iter().map(|call| count_chars(call.params.get())).sum();
         let content = lengths_of_string(skim.content.get())?;
-        let mut parts = Parts { bytes: content.bytes, ..Parts::default() };
+        let is_result = skim.role == Role::ToolResult;
+        let mut parts = Parts { bytes: content.bytes, is_result, ..Parts::default() };
         skim.tool_calls.iter().for_each(|call| parts.call(&call.name, call.params.get()));
         let attached = skim.attachments.and_then(|raw| serde_json::from_str::<Vec<SkimAttachment<'_>>>(raw.get()).ok());
         for attachment in attached.iter().flatten() {
-            parts.attachment(attachment.media_type.as_deref());
+            let encoded = attachment.data.map_or(0, |data| data.get().len().saturating_sub(2));
+            parts.attachment(attachment.media_type.as_deref(), encoded);
         }
         let role = skim.role;
         if let Some((author, source)) = skim.author.zip(skim.source)
@@ -119,7 +166,8 @@ impl Stored {
         {
             parts.author(role, Some(kind), &name);
         }
-        Ok(Self { json, role, tokens: tokens(parts), chars: content.chars + params })
+        let (tokens, chars) = (tokens(parts), content.chars + params);
+        Ok(Self { json, role, names: KnownNames::default(), tokens, chars })
     }
 
     /// The serialised form, without a newline.
@@ -145,6 +193,15 @@ impl Stored {
         self.tokens.into()
     }
 
+    /// What it may name: what `find` says the first time, and kept from then on.
+    pub fn names(&self, find: impl FnOnce(&Self) -> Names) -> Names {
+        self.names.get().unwrap_or_else(|| {
+            let names = find(self);
+            self.names.set(names);
+            names
+        })
+    }
+
     /// The message in parts.
     ///
     /// # Errors
@@ -161,13 +218,13 @@ fn tokens(parts: Parts) -> u32 {
 /// How long a text is.
 struct Lengths {
     chars: u64,
-    /// In UTF-8.
+    /// As JSON has it, in UTF-8.
     bytes: u64,
 }
 
 impl Lengths {
     fn of(text: &str) -> Self {
-        Self { chars: count_chars(text), bytes: text.len() as u64 }
+        Self { chars: count_chars(text), bytes: in_json(text) }
     }
 }
 
@@ -177,17 +234,18 @@ fn lengths_of_string(raw: &str) -> serde_json::Result<Lengths> {
     let Some(inner) = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')) else {
         return serde_json::from_str::<&str>(raw).map(Lengths::of);
     };
-    let mut escapes = 0;
+    let (mut escapes, mut slashes) = (0, 0);
     let mut rest = inner.as_bytes();
     while let Some(at) = memchr::memchr(b'\\', rest) {
         if rest.get(at + 1) == Some(&b'u') {
             return serde_json::from_str::<Cow<'_, str>>(raw).map(|text| Lengths::of(&text));
         }
         escapes += 1;
+        // The one that nobody needs, and that is not sent.
+        slashes += u64::from(rest.get(at + 1) == Some(&b'/'));
         rest = rest.get(at + 2..).unwrap_or_default();
     }
-    let Lengths { chars, bytes } = Lengths::of(inner);
-    Ok(Lengths { chars: chars - escapes, bytes: bytes - escapes })
+    Ok(Lengths { chars: count_chars(inner) - escapes, bytes: inner.len() as u64 - slashes })
 }
 
 fn count_chars(text: &str) -> u64 {
@@ -273,6 +331,16 @@ mod tests {
         for wrong in ["null", "7", "[\"a\"]", r#""\ud83c""#, r#""\x""#] {
             assert!(chars(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn what_a_message_names_is_found_out_once_and_takes_no_room() {
+        let line = r#"{"id":"m1","role":"user","content":"","timestamp":"2026-01-02T03:04:05Z"}"#;
+        let stored = Stored::parse(Bytes::from_static(line.as_bytes())).unwrap();
+        let found = Names { tasks: true, ..Names::default() };
+        assert_eq!(stored.names(|_| found), found);
+        assert_eq!(stored.clone().names(|_| unreachable!("it is known")), found);
+        assert_eq!(size_of::<Stored>(), size_of::<Bytes>() + 16);
     }
 
     #[test]

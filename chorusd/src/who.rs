@@ -4,6 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+/// Stands among the roles of whoever owns the server that they speak in. No role of Discord passes for it.
+pub const SERVER_OWNER: &str = "@owner";
+
 /// Who asked for a turn, or answers an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]

@@ -57,6 +57,19 @@ pub struct Meter {
     pub window: Option<u64>,
     /// Whether the estimate is corrected by what the provider counted before.
     pub calibrated: bool,
+    /// Which tools the model is shown, where its window has no room for all that the agent may use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<ToolsShown>,
+}
+
+/// Which tools a model is shown whose window is small.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum ToolsShown {
+    /// Those to look, write and run.
+    Few,
+    None,
 }
 
 /// The newest session of an agent, in short.
@@ -85,6 +98,20 @@ pub struct TodayUsage {
     pub unpriced_calls: u64,
 }
 
+/// The turn of an agent that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunningTurn {
+    /// What `send.cancel` ends it by.
+    pub turn_id: Uuid,
+    /// Number of the call of the model, from 1; 0: the message is on its way into the journal.
+    pub step: u32,
+    /// How long it has run.
+    pub seconds: u64,
+    /// Turns that wait for it.
+    pub waiting: u64,
+}
+
 /// An agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -106,6 +133,9 @@ pub struct Agent {
     /// What it used today, where it called a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub today: Option<TodayUsage>,
+    /// The turn that runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<RunningTurn>,
     /// Actions of it that wait for an answer.
     #[serde(default, skip_serializing_if = "none")]
     pub approvals: u64,

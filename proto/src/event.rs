@@ -53,6 +53,8 @@ event_types! {
     /// `data`: a receipt `{tokens_before, tokens_after, left, kept, from, to, pins}`; where a new context began, also `{id, session_id}`
     /// of the session that it goes on from
     ContextCompacted = "context.compacted",
+    /// `data`: the receipt of the last `context.compacted` as it is now: the model has written down what left the window, or why not
+    ContextNoted = "context.noted",
     /// `data`: `{id, summary, source}`: a session has its summary
     SummaryReady = "summary.ready",
     /// `data`: `{turn_id}`

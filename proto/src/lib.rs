@@ -24,14 +24,16 @@ pub mod visible;
 pub mod window;
 pub mod working_set;
 
-pub use agent::{Agent, AgentState, AgentStatus, ContextInfo, Meter, SessionRef, TodayUsage};
+pub use agent::{Agent, AgentState, AgentStatus, ContextInfo, Meter, RunningTurn, SessionRef, TodayUsage, ToolsShown};
 pub use client::{CallError, Client};
 pub use error::{ErrorData, ErrorKind, RpcError};
 pub use event::{Event, EventType};
 pub use message::{Attachment, Author, Message, NewMessage, Role, Source, SourceKind, ToolCall, Usage};
 pub use methods::Method;
 pub use session::{Session, SessionHeader, SummarySource, TokenPair, Trigger};
-pub use window::{Mend, MendKind, PieceKind, Window, WindowBudget, WindowMessage, WindowPiece, WindowTool};
+pub use window::{
+    Mend, MendKind, PieceKind, ShortMessage, Window, WindowBudget, WindowMessage, WindowPiece, WindowTool,
+};
 pub use working_set::{Item, ItemSource, Receipt, TokenBudget, WorkingSet};
 
 /// Number of the protocol this crate speaks. It is not the release number: it changes only when an older client

@@ -142,6 +142,9 @@ pub struct Message {
     /// True for text that Chorus wrote itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub generated: bool,
+    /// True for an answer that was cut off: what came of it until then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     /// Blocks that must be echoed to their provider as they came (signed thinking, for example).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<Box<RawValue>>,
@@ -179,6 +182,8 @@ pub struct NewMessage {
     pub usage: Option<Usage>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub generated: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<Box<RawValue>>,
 }
@@ -227,6 +232,7 @@ impl NewMessage {
             attachments: Vec::new(),
             usage: None,
             generated: false,
+            interrupted: false,
             provider: None,
         }
     }
@@ -248,6 +254,7 @@ impl NewMessage {
             attachments: self.attachments,
             usage: self.usage,
             generated: self.generated,
+            interrupted: self.interrupted,
             provider: self.provider,
         }
     }

@@ -18,7 +18,10 @@ pub struct ForeignServer {
 impl fmt::Display for ForeignServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, owner, user } = self;
-        write!(f, "{what} belongs to user {owner}, not to user {user} or root")
+        match user {
+            0 => write!(f, "{what} belongs to user {owner}, not to root"),
+            _ => write!(f, "{what} belongs to user {owner}, not to user {user} or root"),
+        }
     }
 }
 
@@ -28,7 +31,19 @@ impl ForeignServer {
     /// Tells if `error` is one.
     #[must_use]
     pub fn is_in(error: &io::Error) -> bool {
-        error.get_ref().is_some_and(|inner| inner.is::<Self>())
+        Self::of(error).is_some()
+    }
+
+    /// Finds the one in `error`.
+    #[must_use]
+    pub fn of(error: &io::Error) -> Option<&Self> {
+        error.get_ref()?.downcast_ref()
+    }
+
+    /// Returns the other user, if this one is root and so may become that one.
+    #[must_use]
+    pub fn owner_for_root(&self) -> Option<u32> {
+        (self.user == 0).then_some(self.owner)
     }
 }
 

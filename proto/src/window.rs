@@ -16,6 +16,9 @@ pub struct Window {
     pub messages: Vec<WindowMessage>,
     /// Where the messages are not what the record says.
     pub mended: Vec<Mend>,
+    /// Messages that are too long to be shown whole.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shortened: Vec<ShortMessage>,
     /// Tools whose schemas go along.
     pub tools: Vec<WindowTool>,
     pub budget: WindowBudget,
@@ -91,6 +94,15 @@ pub enum MendKind {
 pub struct Mend {
     pub message_id: String,
     pub how: MendKind,
+}
+
+/// One message of which the beginning and the end are shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ShortMessage {
+    pub message_id: String,
+    /// Bytes that are left out.
+    pub bytes: u64,
 }
 
 /// What the pieces cost together, and may cost.

@@ -57,6 +57,7 @@ fn methods() -> Vec<Entry> {
         entry::<session::Get>(),
         entry::<session::Delete>(),
         entry::<session::Purge>(),
+        entry::<session::Expire>(),
         entry::<session::Tag>(),
         entry::<session::Untag>(),
         entry::<tree::Tree>(),

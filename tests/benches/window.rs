@@ -8,6 +8,7 @@ use std::time::Duration;
 use chorus_proto::{NewMessage, Role, WorkingSet};
 use chorus_tests::measure::{paired, report, time, undisturbed};
 use chorusd::agent::Facts;
+use chorusd::agent::accepts::Accepts;
 use chorusd::agent::compaction::{Wish, plan};
 use chorusd::agent::effect::CallModel;
 use chorusd::agent::prepare::{Prepared, prepare};
@@ -43,7 +44,8 @@ fn call(record: &Arc<Vec<Stored>>) -> CallModel {
 }
 
 fn window(record: &Arc<Vec<Stored>>) -> Duration {
-    time(|| match prepare(&call(record), None, Some(200_000)) {
+    let accepts = Accepts { tokens: Some(200_000), ..Accepts::default() };
+    time(|| match prepare(&call(record), None, accepts) {
         Prepared::Prompt(prompt) => assert_eq!(black_box(prompt).request.messages.len(), 50),
         Prepared::Compacts(plan) => panic!("{plan:?}"),
     })

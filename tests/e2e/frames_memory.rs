@@ -72,3 +72,18 @@ fn two_hundred_frames_that_do_not_end_cost_a_bounded_amount_of_memory() {
     client.append("a", &text);
     daemon.assert_alive();
 }
+
+#[test]
+fn connections_that_have_gone_leave_no_memory_behind() {
+    let home = home();
+    let daemon = Daemon::start_with(&home, "max_connections = 2000\n");
+    daemon.raw().hello();
+    let before = daemon.rss();
+    let mut held: Vec<_> = (0..600).map(|_| daemon.raw()).collect();
+    held.iter_mut().for_each(chorus_tests::Raw::hello);
+    let grown = daemon.rss().saturating_sub(before);
+    drop(held);
+    chorus_tests::wait_until("the memory of 600 connections", chorus_tests::DEADLINE, || {
+        (daemon.rss().saturating_sub(before) < grown / 2).then_some(())
+    });
+}

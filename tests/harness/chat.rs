@@ -57,7 +57,7 @@ impl Chat for Client {
     }
 
     fn status_of(&mut self, agent: &str) -> Agent {
-        let params = daemon::StatusParams { agent: Some(agent.into()) };
+        let params = daemon::StatusParams { agent: Some(agent.into()), limit: None };
         self.call::<daemon::Status>(&params).expect("status").agents.pop().expect("the agent")
     }
 

@@ -5,6 +5,7 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 
 use serde_json::{Value, json};
 
+use crate::daemon::Daemon;
 use crate::home::Home;
 
 /// Writes `count` copies of a session of `agent`, each with a name, an id and a minute of its own.
@@ -29,12 +30,12 @@ pub fn multiply(home: &Home, agent: &str, session_id: &str, count: usize) {
 }
 
 /// Writes the directories of `count` agents, `agent-0` and so on, as an init leaves them but for git: the next start takes
-/// them up.
+/// them up. The home has a journal then: no start begins one where there are agents already.
 ///
 /// # Panics
 /// Where the disk does not take them.
 pub fn agents(home: &Home, count: usize) {
-    home.make();
+    Daemon::start(home).terminate();
     for n in 0..count {
         let dir = home.agent(&format!("agent-{n}"));
         for part in ["docs", "sessions", "workspace"] {

@@ -100,3 +100,14 @@ pub fn wait(child: &mut Child, what: &str) -> ExitStatus {
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
+
+/// Bytes that a process has read so far, from files and whatever else.
+///
+/// # Panics
+/// Where the system does not tell.
+#[must_use]
+pub fn bytes_read(pid: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/io")).expect("what it reads and writes");
+    let line = text.lines().find_map(|line| line.strip_prefix("rchar: ")).expect("a count");
+    line.trim().parse().expect("a number")
+}

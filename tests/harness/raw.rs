@@ -59,6 +59,34 @@ impl Raw {
         taken.unwrap_or(times)
     }
 
+    /// Sends `piece` again and again, one every so often, for as long as `go_on` says; returns the first answer, `None` if there
+    /// was none until then or until the daemon closed.
+    ///
+    /// # Panics
+    /// On any other failure.
+    pub fn drip_while(&mut self, piece: &[u8], every: Duration, go_on: impl Fn() -> bool) -> Option<Vec<u8>> {
+        self.stream.set_read_timeout(Some(every)).expect("a time-out");
+        let mut header = [0; frame::HEADER];
+        let mut is_answered = false;
+        while !is_answered && go_on() {
+            self.bytes(piece);
+            match self.stream.read(&mut header[..1]) {
+                Ok(0) => break,
+                Ok(_) => is_answered = true,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => {}
+                Err(e) if e.kind() == ErrorKind::ConnectionReset => break,
+                Err(e) => panic!("read: {e}"),
+            }
+        }
+        self.stream.set_read_timeout(Some(DEADLINE)).expect("a time-out");
+        is_answered.then(|| {
+            self.stream.read_exact(&mut header[1..]).expect("the rest of a header");
+            let mut body = vec![0; u32::from_be_bytes(header) as usize];
+            self.stream.read_exact(&mut body).expect("the rest of an answer");
+            body
+        })
+    }
+
     /// Sends `body` as one frame.
     pub fn frame(&mut self, body: impl AsRef<[u8]>) {
         let body = body.as_ref();

@@ -65,6 +65,7 @@ pub fn document() -> Value {
     all.add::<session::Get>();
     all.add::<session::Delete>();
     all.add::<session::Purge>();
+    all.add::<session::Expire>();
     all.add::<session::Tag>();
     all.add::<session::Untag>();
     all.add::<tree::Tree>();

@@ -1,10 +1,10 @@
 //! Sessions and agents in a line or two; several verbs tell of them in the same words.
 
-use chorus_proto::{AgentState, ContextInfo, Meter, Session, TokenPair};
+use chorus_proto::{AgentState, ContextInfo, Meter, RunningTurn, Session, TokenPair, ToolsShown};
 
 use crate::error::Failure;
 use crate::ui::words::{count, count_tokens, tokens};
-use crate::ui::{Cell, Out, Style, safe, text};
+use crate::ui::{Cell, Out, Style, safe, text, time};
 
 /// `2026-11-21_before-the-migration (1f3a9c02, 47 messages)`.
 #[must_use]
@@ -113,6 +113,13 @@ pub fn state(state: AgentState) -> Cell {
     }
 }
 
+/// `step 3, 42 s, 1 waiting`.
+#[must_use]
+pub fn turn(turn: &RunningTurn) -> String {
+    let waiting = if turn.waiting == 0 { String::new() } else { format!(", {} waiting", turn.waiting) };
+    format!("step {}, {}{waiting}", turn.step, time::exact(turn.seconds))
+}
+
 /// `47 messages, ~12k tokens, 3 unsaved`.
 #[must_use]
 pub fn context(context: &ContextInfo) -> String {
@@ -137,12 +144,18 @@ pub fn restoration(cost: TokenPair) -> String {
     format!("resuming cost {}", count_tokens(cost.input.saturating_add(cost.output)))
 }
 
-/// `~12k/200k`: tokens that the next request would have, of those that the model takes.
+/// `~12k/200k`: tokens that the next request would have, of those that the model takes; with `few tools` or `no tools` where it takes too
+/// little for all.
 #[must_use]
 pub fn meter(meter: &Meter) -> String {
     let used = tokens(meter.used);
+    let tools = match meter.tools {
+        Some(ToolsShown::Few) => ", few tools",
+        Some(ToolsShown::None) => ", no tools",
+        None => "",
+    };
     match meter.window {
-        Some(window) => format!("{used}/{}", tokens(window).trim_start_matches('~')),
+        Some(window) => format!("{used}/{}{tools}", tokens(window).trim_start_matches('~')),
         None => used,
     }
 }
@@ -162,9 +175,11 @@ mod tests {
 
     #[test]
     fn a_meter_tells_the_window_where_it_is_known() {
-        let told = |used, window| meter(&Meter { used, window, calibrated: false });
+        let told = |used, window| meter(&Meter { used, window, calibrated: false, tools: None });
         assert_eq!([told(11_800, Some(200_000)), told(950, Some(8192))], ["~11k/200k", "950/8.1k"]);
         assert_eq!(told(11_800, None), "~11k");
+        let small = Meter { used: 950, window: Some(2048), calibrated: false, tools: Some(ToolsShown::Few) };
+        assert_eq!(meter(&small), "950/2.0k, few tools");
     }
 
     #[test]

@@ -66,9 +66,12 @@ fn show(app: &mut App, result: &DoctorResult) -> Result<(), Failure> {
 }
 
 fn tell_salvaged(app: &mut App, salvaged: &Salvaged) -> Result<(), Failure> {
-    let Salvaged { sessions, messages, unreadable, restored, set_aside, nothing_readable } = salvaged;
-    let lost = if *unreadable > 0 { format!(" ({} unreadable)", count(*unreadable, "record")) } else { String::new() };
-    app.out.done(&format!("salvaged: {}, {}{lost}", count(*sessions, "session"), count(*messages, "message")))?;
+    let Salvaged { sessions, messages, expected, unreadable, restored, set_aside, nothing_readable } = salvaged;
+    let expected = expected.map(|expected| format!("{expected} expected"));
+    let lost = (*unreadable > 0).then(|| format!("{} unreadable", count(*unreadable, "record")));
+    let notes: Vec<String> = expected.into_iter().chain(lost).collect();
+    let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
+    app.out.done(&format!("salvaged: {}, {}{notes}", count(*sessions, "session"), count(*messages, "message")))?;
     if !restored.is_empty() {
         app.out.done(&format!("live again: {}", safe::one_line(&restored.join(", "))))?;
     }

@@ -9,6 +9,7 @@ pub mod agent;
 pub mod approvals;
 pub mod audit;
 pub mod backup;
+pub mod cancel;
 pub mod chat;
 pub mod completions;
 pub mod context;
@@ -39,6 +40,8 @@ pub enum Command {
     Agent(agent::Args),
     /// Send a message to an agent's model, and print the reply as it comes
     Send(send::Args),
+    /// End an agent's turn, whoever asked for it
+    Cancel(cancel::Args),
     /// Talk with an agent's model
     Chat(chat::Args),
     /// Work with an agent's live conversation
@@ -89,6 +92,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Failure> {
     match command {
         Command::Agent(args) => agent::run(args, app),
         Command::Send(args) => send::run(args, app),
+        Command::Cancel(args) => cancel::run(args, app),
         Command::Chat(args) => chat::run(&args, app),
         Command::Context(args) => context::run(args, app),
         Command::Session(args) => session::run(args, app),

@@ -2,18 +2,25 @@
 //! reading the time zone would take longer than everything else.
 
 use chorus_proto::methods::daemon::{
-    DaemonInfo, DiscordInfo, DiscordState, SandboxInfo, Status, StatusParams, StatusResult,
+    AgentTotals, DaemonInfo, DiscordInfo, DiscordState, SandboxInfo, Status, StatusParams, StatusResult,
 };
 use chorus_proto::methods::tasks::{List, ListParams, TaskStatus};
-use chorus_proto::{Agent, TodayUsage};
+use chorus_proto::{Agent, CallError, ErrorKind, TodayUsage};
 
 use crate::app::App;
 use crate::commands::{approvals, describe};
 use crate::error::Failure;
+use crate::ui::out::Format;
 use crate::ui::words::{self, count};
 use crate::ui::{Cell, Column, Out, Style, Table, safe, time};
 
+/// Agents that are shown, at most.
+const SHOWN: u64 = 50;
+
 /// Show the daemon and its agents
+///
+/// Agents with a live conversation come first. Of more than 50 agents the rest is counted; `agent list` and --json have
+/// all.
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {
     /// Only this agent
@@ -36,18 +43,36 @@ impl Args {
 pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     let agent = args.agent.or_else(|| app.global.agent.clone());
     let only = agent.is_some();
-    app.answer::<Status>(&StatusParams { agent }, |app, status| {
-        write(&mut app.out, &status)?;
-        if only && status.tasks.running > 0 {
-            running(app, &status)?;
+    if app.out.format() != Format::Text {
+        return app.answer::<Status>(&StatusParams { agent, limit: None }, |_, _| Ok(()));
+    }
+    let status = match agent {
+        Some(agent) => app.call::<Status>(&StatusParams { agent: Some(agent), limit: None })?,
+        None => ask(app, SHOWN)?,
+    };
+    write(&mut app.out, &status)?;
+    if only && status.tasks.running > 0 {
+        running(app, &status)?;
+    }
+    if status.agents.is_empty() {
+        app.out.flush()?;
+        app.notes.line("no agents yet");
+        app.notes.hint("chorusctl agent init NAME");
+    }
+    Ok(())
+}
+
+/// Asks for the daemon and at most `limit` agents. A daemon of an earlier release knows no limit, and is asked for all.
+///
+/// # Errors
+/// No connection, or what the daemon says.
+pub fn ask(app: &mut App, limit: u64) -> Result<StatusResult, Failure> {
+    match app.client()?.call::<Status>(&StatusParams { agent: None, limit: Some(limit) }) {
+        Err(CallError::Rpc(error)) if error.kind() == ErrorKind::InvalidParams => {
+            app.call::<Status>(&StatusParams::default())
         }
-        if status.agents.is_empty() {
-            app.out.flush()?;
-            app.notes.line("no agents yet");
-            app.notes.hint("chorusctl agent init NAME");
-        }
-        Ok(())
-    })
+        answer => Ok(answer?),
+    }
 }
 
 /// `chorusd 0.1.0 · pid 4711 · up 3 h 12 min · 14 MiB`.
@@ -82,7 +107,7 @@ fn confined(sandbox: &SandboxInfo) -> String {
     text
 }
 
-/// `connected, 2 servers`; nothing where there is no token.
+/// `connected, 2 servers`.
 fn discord(out: &mut Out, info: &DiscordInfo) -> Option<String> {
     let why = info.why.as_deref().map(|why| format!(": {}", safe::one_line(why))).unwrap_or_default();
     let next = info.until.map(|at| format!("; next try in {}", out.clock().until(at))).unwrap_or_default();
@@ -91,7 +116,8 @@ fn discord(out: &mut Out, info: &DiscordInfo) -> Option<String> {
         return Some(format!("connected, {}{why}{hint}", count(info.guilds, "server")));
     }
     match info.state? {
-        DiscordState::Off => None,
+        // Older daemons do not say why.
+        DiscordState::Off => info.why.as_ref().map(|_| format!("off{why}")),
         DiscordState::Connecting => Some("connecting".to_owned()),
         DiscordState::Connected | DiscordState::Waiting => Some(format!("not connected{why}{next}")),
         DiscordState::Stopped => Some(format!("stopped{why}{hint}")),
@@ -114,7 +140,8 @@ fn write(out: &mut Out, status: &StatusResult) -> Result<(), Failure> {
     if status.models.available > 0 {
         writeln!(out, "{} available", count(status.models.available, "model"))?;
     }
-    let waiting = status.agents.iter().map(|agent| agent.approvals).sum();
+    let shown = || status.agents.iter().map(|agent| agent.approvals).sum();
+    let waiting = status.totals.map_or_else(shown, |totals| totals.approvals);
     if waiting > 0 {
         writeln!(out, "{}", approvals::shown::waiting(waiting))?;
     }
@@ -125,6 +152,7 @@ fn write(out: &mut Out, status: &StatusResult) -> Result<(), Failure> {
     let mut table = Table::new([
         Column::new("AGENT"),
         Column::new("STATE"),
+        Column::new("TURN").optional(),
         Column::new("MESSAGES").right(),
         Column::new("UNSAVED").right().optional(),
         Column::new("TOKENS").right().optional(),
@@ -137,7 +165,21 @@ fn write(out: &mut Out, status: &StatusResult) -> Result<(), Failure> {
     for agent in &status.agents {
         table.row(row(out, agent));
     }
-    table.write(out)
+    table.write(out)?;
+    match status.totals.and_then(|totals| not_shown(totals, &status.agents)) {
+        Some(line) => writeln!(out, "{line}"),
+        None => Ok(()),
+    }
+}
+
+/// `and 9,940 idle (all: chorusctl agent list)`; nothing where all are shown.
+fn not_shown(totals: AgentTotals, shown: &[Agent]) -> Option<String> {
+    let active = shown.iter().filter(|agent| agent.context.is_some()).count() as u64;
+    let idle = shown.len() as u64 - active;
+    let rest = [(totals.active.saturating_sub(active), "active"), (totals.idle.saturating_sub(idle), "idle")];
+    let parts: Vec<_> =
+        rest.iter().filter(|(n, _)| *n > 0).map(|(n, state)| format!("{} {state}", words::grouped(*n))).collect();
+    (!parts.is_empty()).then(|| format!("and {} (all: chorusctl agent list)", parts.join(", ")))
 }
 
 /// What the one agent has running in the background.
@@ -156,6 +198,7 @@ fn running(app: &mut App, status: &StatusResult) -> Result<(), Failure> {
 
 fn row(out: &mut Out, agent: &Agent) -> Vec<Cell> {
     let mut cells = vec![Cell::new(Style::Strong, safe::one_line(&agent.name)), describe::state(agent.state)];
+    cells.push(agent.turn.as_ref().map(describe::turn).unwrap_or_default().into());
     match &agent.context {
         None => cells.extend(std::iter::repeat_n(Cell::default(), 6)),
         Some(context) => cells.extend([

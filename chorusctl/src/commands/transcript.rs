@@ -85,6 +85,9 @@ impl Transcript {
         if message.generated {
             more.push_str(" · written by Chorus");
         }
+        if message.interrupted {
+            more.push_str(" · cut off");
+        }
         let failed = if message.is_error { format!(" {}", out.paint(Style::Bad, "failed")) } else { String::new() };
         let number = self.number.to_string();
         let line = format!(

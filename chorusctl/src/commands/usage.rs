@@ -62,6 +62,11 @@ fn show(app: &mut App, used: &UsageResult) -> Result<(), Failure> {
     cells.extend(numbers(&used.total).map(|text| Cell::new(Style::Strong, text)));
     table.row(cells);
     table.write(&mut app.out)?;
+    if used.total.estimated_calls > 0 {
+        app.out.flush()?;
+        let calls = count(used.total.estimated_calls, "call");
+        app.notes.line(&format!("{calls} with estimated tokens: the server reported none, or the call was cut off"));
+    }
     if used.total.unpriced_calls > 0 {
         app.out.flush()?;
         app.notes.line(&format!(

@@ -63,7 +63,9 @@ impl Spawned {
             match gather(&mut [&mut said, &mut complaint], deadline) {
                 Ok(true) => {}
                 Ok(false) => return Err(NotReady::Late(late(&complaint.text))),
-                Err(error) => return Err(NotReady::Late(Failure::no_daemon(plain(&error)))),
+                Err(error) => {
+                    return Err(NotReady::Late(Failure::no_daemon(plain(&error)).hint("chorusctl daemon logs")));
+                }
             }
         }
         Ok(())
@@ -107,7 +109,8 @@ pub fn repair(flag: &str, socket: Option<&Path>) -> Result<Box<RawValue>, Failur
 pub fn ended(program: &Path, status: ExitStatus, complaint: &[u8]) -> Failure {
     let status = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(exit::FAILED);
     let failure = relay(status, complaint);
-    failure.unwrap_or_else(|| Failure::new(status, format!("{} failed", program.display())))
+    failure
+        .unwrap_or_else(|| Failure::new(status, format!("{} failed", program.display())).hint("chorusctl daemon logs"))
 }
 
 /// The failure of a program that cannot be started.

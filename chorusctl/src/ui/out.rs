@@ -92,6 +92,13 @@ impl Out {
         self.paint.paint(style, text)
     }
 
+    /// Reads the time again: a conversation lasts longer than a command.
+    pub fn refresh_clock(&mut self) {
+        if let Some(clock) = &mut self.clock {
+            clock.refresh();
+        }
+    }
+
     /// The clock of this command.
     pub fn clock(&mut self) -> &Clock {
         self.clock.get_or_insert_with(Clock::now)
@@ -188,4 +195,18 @@ fn write_all(stdout: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_refreshed_says_how_long_there_is_left_from_now() {
+        let mut out = Out::captured(None);
+        let soon = jiff::Timestamp::now().saturating_add(jiff::SignedDuration::from_secs(90)).expect("a time");
+        assert_ne!(out.clock().until(soon), "1 min");
+        out.refresh_clock();
+        assert_eq!(out.clock().until(soon), "1 min");
+    }
 }

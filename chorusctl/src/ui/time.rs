@@ -22,6 +22,11 @@ impl Clock {
         Self { now: Timestamp::now(), zone: OnceCell::new() }
     }
 
+    /// Reads the time again; the zone stays.
+    pub fn refresh(&mut self) {
+        self.now = Timestamp::now();
+    }
+
     /// The clock of tests: one o'clock on 2026-11-21, in UTC.
     #[cfg(test)]
     pub(crate) fn for_tests() -> Self {

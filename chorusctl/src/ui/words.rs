@@ -6,6 +6,20 @@ pub fn count(number: u64, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
+/// A number with its digits in groups: `9,940`.
+#[must_use]
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// `1 token`, `~12k tokens`.
 #[must_use]
 pub fn count_tokens(number: u64) -> String {
@@ -49,6 +63,11 @@ mod tests {
     #[test]
     fn one_is_singular() {
         assert_eq!((count(0, "message"), count(1, "message")), ("0 messages".into(), "1 message".into()));
+    }
+
+    #[test]
+    fn digits_stand_in_groups() {
+        assert_eq!([0, 999, 1_000, 9_940, 1_234_567].map(grouped), ["0", "999", "1,000", "9,940", "1,234,567"]);
     }
 
     #[test]

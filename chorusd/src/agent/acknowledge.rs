@@ -65,7 +65,8 @@ pub async fn opening(
             call.await
         }
     };
-    let caller = Caller { facts, context: None, turn_id: None, kind, target: &target, estimated, at };
+    let price = registry.models.price_of(&target);
+    let caller = Caller { facts, context: None, turn_id: None, kind, target: &target, price, estimated, at };
     let cost = caller.ended(&called).map(|row| {
         let cost = TokenPair { input: row.input, output: row.output };
         (row, cost)

@@ -20,6 +20,7 @@ use super::cut_off::CutOff;
 use super::effect::{Append, Beginning, CallModel, Change, Effect, Mark, RunTools, What};
 use super::event::{Asked, Event, Journalled, Known, Reply, Request, RequestId, Verb};
 use super::meter::Shown;
+use super::precedence::TurnGuard;
 use super::registry::Registry;
 use super::rest::{self, UNTOUCHED};
 use super::state::State;
@@ -70,6 +71,8 @@ pub struct Actor {
     voices: HashMap<RequestId, Voice>,
     /// The turn that runs: what ends it, and who listens.
     turn: Option<(Uuid, CancellationToken, Voices)>,
+    /// While its model is called.
+    first: Option<TurnGuard>,
     /// Appends under way, in order.
     appends: FuturesOrdered<BoxFuture<'static, Event>>,
     /// Everything else under way.
@@ -92,6 +95,7 @@ impl Actor {
             rests: false,
             voices: HashMap::new(),
             turn: None,
+            first: None,
             appends: FuturesOrdered::new(),
             work: FuturesUnordered::new(),
         }
@@ -148,10 +152,7 @@ impl Actor {
         }
         let Some(facts) = letter.facts.or_else(|| self.registry.directory.by_id(self.agent).map(|e| e.facts.clone()))
         else {
-            let _ = letter.reply.send(Err(Failure::new(
-                chorus_proto::ErrorKind::AgentNotFound,
-                "the agent was destroyed in the meantime",
-            )));
+            let _ = letter.reply.send(Err(Failure::destroyed()));
             return;
         };
         let id = self.next_request;
@@ -179,14 +180,28 @@ impl Actor {
 
     fn step(&mut self, event: Event) {
         let effects = self.state.handle(event);
+        self.go_first();
         // Whoever hears the answer must find the numbers that go with it.
         self.shown = self.state.context().map(|context| Shown::of(context, self.window, self.shown));
         self.registry.publish(self.agent, self.state.context().zip(self.shown));
+        self.registry.running.set(self.agent, self.state.running());
         let (news, rest): (Vec<_>, Vec<_>) = effects.into_iter().partition(|effect| matches!(effect, Effect::Tell(..)));
         self.tell(news);
         for effect in rest {
             self.carry_out(effect);
         }
+    }
+
+    /// Lets a turn that calls its model go before what is asked of the same server in the background.
+    fn go_first(&mut self) {
+        let calls = self.state.calls_model();
+        if calls == self.first.is_some() {
+            return;
+        }
+        let registry = &self.registry;
+        let entry = registry.directory.by_id(self.agent).filter(|_| calls);
+        let target = entry.and_then(|entry| registry.models.resolve(entry.facts.model.as_deref()?).ok());
+        self.first = target.map(|target| registry.summaries.precedence.turn(&target.provider));
     }
 
     /// All that one step has to tell goes as one job.

@@ -9,16 +9,17 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::accepts::Accepts;
 use super::compaction::{Compaction, Plan};
 use super::effect::CallModel;
-use super::extract::{Extracted, Extraction};
 use super::memories;
 use super::prepare::{Prepared, prepare};
-use super::prompt::estimated;
 use super::redacted::{Hearing, redacted};
 use super::registry::Registry;
+use super::room;
 use super::turn::{Answer, Moment, Stopped};
 use super::voice::Voices;
+use super::write_down::{self, LATER, Leaving};
 use crate::clock::new_id;
 use crate::estimate;
 use crate::failure::Failure;
@@ -56,20 +57,22 @@ async fn ask(
     let target = registry.models.resolve(&model).map_err(stopped)?;
     registry.usage.may_call(&call.facts).await.map_err(stopped)?;
     let ratio = registry.usage.ratio(&target.to_string()).await.map_err(stopped)?;
-    let takes = registry.models.window_of(&target).map(|takes| estimated(takes, ratio));
+    let accepts = Accepts::of(&registry.models, &target, ratio);
+    let (longest, tight) = (registry.models.longest_answer(&target, call.facts.window.tokens), call.tight);
     let (turn, step, facts, context) = (call.turn, call.step, call.facts.clone(), call.context);
     let remembered =
         memories::shown(&registry.store.catalog, vec![memories::whose(&facts)]).await.map_err(stopped)?.pop().flatten();
     let asked = Arc::new(call);
     let call = asked.clone();
-    let built = tokio::task::spawn_blocking(move || prepare(&call, remembered, takes)).await;
-    let prompt = match built.map_err(|e| stopped(Failure::internal(e.to_string())))? {
+    let built = tokio::task::spawn_blocking(move || prepare(&call, remembered, accepts)).await;
+    let mut prompt = match built.map_err(|e| stopped(Failure::internal(e.to_string())))? {
         Prepared::Prompt(prompt) => prompt,
         Prepared::Compacts(plan) => {
-            let compaction = compacted(registry, asked, plan, &voices, cancel).await.map_err(stopped)?;
+            let compaction = compacted(registry, asked, plan).await.map_err(stopped)?;
             return Ok(Ended::Compacts(Box::new(compaction)));
         }
     };
+    prompt.bound_answer(longest, accepts.tokens, tight);
     // The conversation may grow while the model speaks: nobody else holds it then.
     drop(asked);
     tracing::debug!(agent = %name, %turn, step, left_out = prompt.left_out, model = %target, "asking the model");
@@ -79,45 +82,31 @@ async fn ask(
     let answered = registry.models.call(&target, &prompt.request, &|piece| hearing.hear(piece), cancel).await;
     hearing.end();
     let (kind, context) = (CallKind::Turn, Some(context));
-    let caller = Caller { facts: &facts, context, turn_id: Some(turn), kind, target: &target, estimated, at };
+    let price = registry.models.price_of(&target);
+    let caller = Caller { facts: &facts, context, turn_id: Some(turn), kind, target: &target, price, estimated, at };
     if let Some(row) = caller.ended(&answered) {
         registry.usage.note(row).await;
     }
     Ok(Ended::Called(Box::new(match redacted(answered, redactor) {
         Ok((reply, kept)) => Ok(answer(reply, kept, registry.clock.now())),
-        Err(error) => Err(Box::new(failed(error, &facts.name, registry.clock.now()))),
+        Err(error) => Err(Box::new(failed(error, || room::hint(&prompt, &facts.name), registry.clock.now()))),
     })))
 }
 
-/// What is kept of the messages that leave: what the model writes down of them, or where it cannot be asked, what rules find.
-async fn compacted(
-    registry: &Registry,
-    call: Arc<CallModel>,
-    plan: Plan,
-    voices: &Voices,
-    cancel: CancellationToken,
-) -> Result<Compaction, Failure> {
-    voices.say(&Said::Note(
-        "the conversation is longer than its window; what is to be kept of it is written down".into(),
-    ));
-    let of = (Some(call.context), Some(call.turn));
-    let (facts, record, known) = (&call.facts, &call.messages[..], &call.working_set);
-    let extraction = Extraction { registry, facts, of, record, leaving: plan.from..plan.upto, known };
-    let extracted = extraction.run(cancel.clone()).await;
-    if cancel.is_cancelled() {
-        let cut_off = Failure::new(ErrorKind::Interrupted, "the turn was ended before its window was compacted");
-        return Err(cut_off.hint("nothing was taken out of the window; send again to go on"));
-    }
-    let fallback = match extracted {
-        Extracted::NotAsked => None,
-        Extracted::InVain(why) => Some(why),
-        Extracted::Found(notes) => match plan.by_model(record, known, *notes) {
-            Ok(compaction) => return Ok(compaction),
-            Err(why) => Some(format!("the model's answer {why}")),
-        },
+/// What is kept of the messages that leave: what rules find, until the model has written down what is not to be forgotten.
+async fn compacted(registry: &Arc<Registry>, call: Arc<CallModel>, plan: Plan) -> Result<Compaction, Failure> {
+    let leaving = Leaving::of(registry, &call, &plan);
+    let fallback = match &leaving {
+        Ok(Some(_)) => Some(LATER.to_owned()),
+        Ok(None) => None,
+        Err(why) => Some(why.clone()),
     };
     let by_rules = tokio::task::spawn_blocking(move || plan.by_rules(&call.messages, &call.working_set, fallback));
-    by_rules.await.map_err(|e| Failure::internal(e.to_string()))
+    let compaction = by_rules.await.map_err(|e| Failure::internal(e.to_string()))?;
+    if let Ok(Some(leaving)) = leaving {
+        write_down::begin(registry, leaving);
+    }
+    Ok(compaction)
 }
 
 /// When an event comes in.
@@ -130,6 +119,7 @@ fn tell(registry: &Registry, agent: &str, turn: Uuid, voices: &Voices, piece: Ou
     let said = match piece {
         Output::Text(text) => Said::Text(text),
         Output::Thinking(text) => Said::Thinking(text),
+        Output::Note(note) => Said::Note(note),
         Output::Retry { attempt, wait, why } => {
             Said::Note(format!("{why}; try {attempt} in {:.1} s", wait.as_secs_f64()))
         }
@@ -181,7 +171,17 @@ fn said(
     Stored::new(&message).ok()
 }
 
-fn failed(error: CallError, agent: &str, now: jiff::Timestamp) -> Stopped {
+/// What came of an answer that was cut off.
+fn cut_off(content: String, usage: Usage, now: jiff::Timestamp) -> Option<Stored> {
+    let message = Message {
+        usage: (usage != Usage::default()).then_some(usage),
+        interrupted: true,
+        ..NewMessage::text(Role::Assistant, content).complete(|| new_id().to_string(), now)
+    };
+    Stored::new(&message).ok()
+}
+
+fn failed(error: CallError, room: impl FnOnce() -> String, now: jiff::Timestamp) -> Stopped {
     let kind = match error.class {
         Class::Cancelled => ErrorKind::Interrupted,
         _ if !error.partial.is_empty() => ErrorKind::Interrupted,
@@ -189,10 +189,10 @@ fn failed(error: CallError, agent: &str, now: jiff::Timestamp) -> Stopped {
     };
     let too_long = error.class == Class::ContextTooLong;
     let usage = error.usage.map(|usage| *usage).unwrap_or_default();
-    let partial = (!error.partial.is_empty()).then(|| said(error.partial, Vec::new(), None, usage.clone(), now));
+    let partial = (!error.partial.is_empty()).then(|| cut_off(error.partial, usage.clone(), now));
     let failure = Failure::new(kind, error.message);
     let hint = if too_long {
-        format!("`chorusctl --agent {agent} context compact` goes on from a summary; or choose a model that takes more")
+        room()
     } else {
         error.hint.unwrap_or_else(|| "the message is in the context; send again to go on".to_owned())
     };

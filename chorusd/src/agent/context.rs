@@ -207,6 +207,32 @@ impl Context {
     }
 }
 
+/// A page that is being filled.
+#[derive(Debug)]
+pub struct Page {
+    room: Room,
+    bytes: usize,
+    pub messages: Vec<Stored>,
+}
+
+impl Page {
+    #[must_use]
+    pub fn new(room: Room) -> Self {
+        Self { room, bytes: 0, messages: Vec::new() }
+    }
+
+    /// Takes the next message; false where it has no room for it.
+    pub fn take(&mut self, message: &Stored) -> bool {
+        let message = fitting(message, self.room);
+        self.bytes += message.json().len();
+        let fits = self.bytes <= self.room.page || self.messages.is_empty();
+        if fits {
+            self.messages.push(message);
+        }
+        fits
+    }
+}
+
 /// The messages of a page and the offset of the next one. A page is cut before it has more bytes than there is room for.
 #[must_use]
 pub fn page(messages: &[Stored], pick: Pick, room: Room) -> (Vec<Stored>, Option<u64>) {
@@ -216,18 +242,10 @@ pub fn page(messages: &[Stored], pick: Pick, room: Room) -> (Vec<Stored>, Option
         Pick::From { offset, limit } => (offset.min(count), offset.saturating_add(limit).min(count)),
     };
     let index = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
-    let mut page = Vec::new();
-    let mut bytes = 0;
-    for message in &messages[index(start)..index(end)] {
-        let message = fitting(message, room);
-        bytes += message.json().len();
-        if bytes > room.page && !page.is_empty() {
-            break;
-        }
-        page.push(message);
-    }
-    let next = start + page.len() as u64;
-    (page, (next < count).then_some(next))
+    let mut page = Page::new(room);
+    let _ = messages[index(start)..index(end)].iter().all(|message| page.take(message));
+    let next = start + page.messages.len() as u64;
+    (page.messages, (next < count).then_some(next))
 }
 
 /// The message, or what is shown of it where no frame holds it, as an import may bring it.

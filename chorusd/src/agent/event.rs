@@ -12,6 +12,7 @@ use super::Facts;
 use super::compaction::Compaction;
 use super::context::{Pick, Room};
 use super::effect::CallModel;
+use super::noted::WrittenDown;
 use super::turn::{Answer, Moment, Send, Stopped};
 use crate::clock::Ticks;
 use crate::failure::{Failure, Result};
@@ -79,6 +80,8 @@ pub enum Verb {
     Resume(Box<Resume>),
     /// Takes the last compaction in place back.
     Uncompact,
+    /// Takes what the model has written down of messages that have left the window.
+    Note(Box<WrittenDown>),
     /// Drops the last user turns from the context.
     Rewind {
         turns: u64,

@@ -68,6 +68,7 @@ impl State {
             Verb::SaveToCompact => self.put(&asked, Trigger::Compact, Then::Compact, effects),
             Verb::Resume(resume) => self.resume(&asked, resume, effects),
             Verb::Uncompact => self.uncompact(&asked, effects),
+            Verb::Note(written) => self.note(&asked, *written, effects),
             Verb::PutAway { trigger, end } if unsaved => self.put(&asked, trigger, Then::PutAway { end }, effects),
             Verb::PutAway { end: true, .. } => self.end(id, Reply::PutAway(None), None, effects),
             Verb::PutAway { .. } => effects.push(Effect::Reply(id, Ok(Reply::PutAway(None)))),

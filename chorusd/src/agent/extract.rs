@@ -32,7 +32,7 @@ const NOTES: Shape = Shape {
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Messages with fewer characters are not worth a call.
-const LEAST_SAID: u64 = 400;
+pub const LEAST_SAID: u64 = 400;
 
 /// The longest answer, in tokens, and the shortest that is asked for.
 const ANSWER: u64 = 4096;
@@ -72,6 +72,8 @@ pub struct Extraction<'a> {
     pub leaving: Range<usize>,
     /// What is known of those that left before.
     pub known: &'a WorkingSet,
+    /// An answer that fails, or was cut, is not asked for again.
+    pub once: bool,
 }
 
 /// How the model is asked.
@@ -115,7 +117,7 @@ impl Extraction<'_> {
         let mut room = takes.and_then(|tokens| usize::try_from(tokens).ok()).map_or(USUAL, |tokens| tokens / 4 * 5);
         room = room.clamp(LEAST, MOST);
         let answer = takes.map_or(ANSWER / 2, |takes| (takes / 6).clamp(SHORT_ANSWER, ANSWER));
-        let mut asking = Asking { target, answer, end: Instant::now() + PATIENCE, cancel, patient: true };
+        let mut asking = Asking { target, answer, end: Instant::now() + PATIENCE, cancel, patient: !self.once };
         let (mut found, mut known, mut why) = (Found::default(), self.known.clone(), None);
         let message = |number: usize| self.message(number);
         let (mut from, end) = (self.leaving.start, self.leaving.end);
@@ -133,7 +135,7 @@ impl Extraction<'_> {
             // What is left was written by Chorus itself.
             let Some(piece) = piece(from..end, message, &known, room) else { return (found, why) };
             let failed = match self.ask(&mut asking, &piece).await {
-                Ok(reply) if reply.stop == Stop::MaxTokens && room > LEAST => {
+                Ok(reply) if reply.stop == Stop::MaxTokens && room > LEAST && !self.once => {
                     room = (room / SHORTER).max(LEAST);
                     continue;
                 }
@@ -170,10 +172,7 @@ impl Extraction<'_> {
     async fn by_rules(&self, range: Range<usize>, found: &mut Found, known: &mut WorkingSet) {
         let messages = self.record.get(range).unwrap_or_default().to_vec();
         let before = known.clone();
-        let next = tokio::task::spawn_blocking(move || {
-            let messages = messages.iter().filter_map(|message| message.to_message().ok());
-            Found::from(findings(messages, &before, summary::MOST))
-        });
+        let next = tokio::task::spawn_blocking(move || Found::from(findings(&messages, &before, summary::MOST)));
         let next = next.await.unwrap_or_default();
         next.clone().add_to(known);
         found.join(next);
@@ -234,7 +233,8 @@ impl Extraction<'_> {
                 call.await.map_err(|error| CallError { message: "the model took too long".to_owned(), ..error })
             }
         };
-        let caller = Caller { facts, context, turn_id, kind: CallKind::Compaction, target, estimated, at };
+        let (kind, price) = (CallKind::Compaction, registry.models.price_of(target));
+        let caller = Caller { facts, context, turn_id, kind, target, price, estimated, at };
         if let Some(row) = caller.ended(&called) {
             registry.usage.note(row).await;
         }

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::context::{Context, Deadline};
+use super::noted;
 use super::pairs::without_result;
 use super::state::State;
 use super::turn::LeftOpen;
@@ -80,7 +81,12 @@ async fn body(store: &Store, home: &Path, head: &Head, mut context: Context) -> 
             Entry::Session { id, messages: count } => {
                 Arc::make_mut(&mut context.messages).extend(of_session(store, home, id, count).await?);
             }
-            Entry::WorkingSet(set) => context.working_set = set,
+            Entry::WorkingSet(set) => {
+                if let Some(done) = context.compactions.last_mut() {
+                    noted::with_notes(&mut done.compaction, &set);
+                }
+                context.working_set = set;
+            }
             Entry::Rewind { keep, saved } => {
                 context.saved = saved;
                 context.rewind(usize::try_from(keep).unwrap_or(usize::MAX));
@@ -90,7 +96,9 @@ async fn body(store: &Store, home: &Path, head: &Head, mut context: Context) -> 
             }
             Entry::Compact(json) => {
                 let compaction = serde_json::from_slice(&json);
-                context.compact(compaction.map_err(|e| unreadable(format_args!("a compaction: {e}")))?);
+                let mut compaction = compaction.map_err(|e| unreadable(format_args!("a compaction: {e}")))?;
+                noted::without_notes(&mut compaction);
+                context.compact(compaction);
             }
             Entry::Uncompact => {
                 context.uncompact();

@@ -7,7 +7,7 @@ use super::context::Context;
 use super::notes::notes;
 use super::prompt::DOCS;
 use super::window::{self, Budget, block};
-use crate::estimate::piece;
+use crate::estimate::{self, piece};
 use crate::message::{ContextNo, Totals};
 
 /// What the next request would show of a conversation, measured when it changed.
@@ -30,7 +30,7 @@ impl Shown {
         let messages = before
             .filter(|before| before.of == of && before.view == view)
             .map_or_else(|| window::tokens(&context.messages[view..], budget), |before| before.messages);
-        let set = block::tokens(&context.working_set);
+        let set = block::tokens(&block::bounded(&context.working_set, budget.tokens));
         Self { of, view, messages, set }
     }
 
@@ -46,7 +46,7 @@ impl Shown {
 #[must_use]
 pub fn guess(totals: Totals, budget: Budget) -> u64 {
     let shown = totals.messages.min(budget.messages as u64);
-    let all = totals.tokens().saturating_add(totals.messages.saturating_mul(4));
+    let all = totals.tokens().saturating_add(totals.messages.saturating_mul(estimate::MESSAGE));
     all.checked_mul(shown).map_or(all, |product| product / totals.messages.max(1)).min(budget.tokens)
 }
 
@@ -84,8 +84,8 @@ mod tests {
     #[test]
     fn a_guess_is_never_more_than_the_budget() {
         assert_eq!(guess(totals(0, 0), BUDGET), 0);
-        assert_eq!(guess(totals(10, 4000), BUDGET), 1040);
-        assert_eq!(guess(totals(100, 40_000), BUDGET), 5200, "half of the messages");
+        assert_eq!(guess(totals(10, 4000), BUDGET), 1080);
+        assert_eq!(guess(totals(100, 40_000), BUDGET), 5400, "half of the messages");
         assert_eq!(guess(totals(10, 4_000_000), BUDGET), 15_000);
         assert_eq!(guess(totals(u64::MAX, u64::MAX), BUDGET), 15_000);
     }

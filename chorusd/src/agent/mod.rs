@@ -1,8 +1,10 @@
 //! Agents with something going on. A pure state machine decides ([`state`]), an actor carries out ([`actor`]), the
 //! registry finds the actor or starts it ([`registry`]). An agent without a context has no actor: it costs a row.
 
+pub mod accepts;
 pub mod acknowledge;
 pub mod actor;
+pub mod again;
 mod allowance;
 mod answer;
 mod batch;
@@ -24,16 +26,21 @@ pub mod links;
 mod load;
 pub mod memories;
 pub mod meter;
+mod noted;
 mod notes;
 mod notice;
 mod pairs;
+pub mod precedence;
 pub mod prepare;
 pub mod prompt;
 mod queue;
 mod redacted;
 pub mod registry;
 pub mod rest;
+mod room;
+pub mod running;
 pub mod save;
+mod sent_again;
 mod spent;
 pub mod state;
 #[cfg(test)]
@@ -45,6 +52,7 @@ pub mod turn;
 pub mod voice;
 pub mod window;
 pub mod workspace;
+mod write_down;
 
 pub use call::no_model;
 

@@ -7,13 +7,14 @@ use std::path::Path;
 use chorus_proto::{PieceKind, WorkingSet};
 
 use super::Facts;
+use super::accepts::Accepts;
 use super::allowance::LastWord;
 use super::notes::{Note, notes};
-use super::window::{Budget, Mended, block, window};
+use super::window::{Budget, Mended, Shortened, Window, block, window};
 use crate::estimate::piece;
-use crate::llm::Request;
+use crate::llm::{Request, describe_images};
 use crate::message::Stored;
-use crate::tools;
+use crate::tools::Offer;
 
 /// Bytes of docs/ that are shown; what is beyond is named.
 pub(super) const DOCS: usize = 32 << 10;
@@ -34,11 +35,18 @@ pub struct Prompt {
     pub left_out: usize,
     /// Where the messages are not what the record says.
     pub mended: Vec<Mended>,
+    /// Messages that are too long to be shown whole.
+    pub shortened: Vec<Shortened>,
     /// Tokens that messages and working set may have together.
     pub fits: u64,
 }
 
 impl Prompt {
+    /// Asks for answers of at most `most` tokens instead of the usual number.
+    pub fn bound_answer(&mut self, most: u64, takes: Option<u64>, tight: bool) {
+        self.request.max_tokens = answer(most, takes, tight);
+    }
+
     /// Adds what a turn is told that is to come to its end; its tools are not to be called any more.
     pub fn last_word(&mut self, word: LastWord) {
         self.request.no_calls = true;
@@ -47,17 +55,19 @@ impl Prompt {
     }
 }
 
-/// Puts it together; `messages` are those that no compaction took out. `remembered`: what the agent remembers, as it is shown. `takes`: the
-/// tokens that the model takes in all, where that is known. Blocks: it reads docs/.
+/// Puts it together; `messages` are those that no compaction took out. `remembered`: what the agent remembers, as it is shown.
+/// Blocks: it reads docs/.
 #[must_use]
 pub fn prompt(
     facts: &Facts,
     remembered: Option<String>,
     messages: &[Stored],
     set: &WorkingSet,
-    takes: Option<u64>,
+    accepts: Accepts,
+    tools: Offer,
     tight: bool,
 ) -> Prompt {
+    let takes = accepts.tokens;
     let of_agent = [
         (PieceKind::Prompt, facts.system_prompt.clone()),
         (PieceKind::Docs, docs(&facts.dir.join("docs"))),
@@ -66,32 +76,37 @@ pub fn prompt(
     let of_agent = of_agent.into_iter().filter_map(|(kind, text)| Some((kind, text?)));
     let (mut pieces, mut system): (Vec<_>, Vec<_>) = of_agent.unzip();
     let stable = system.len();
-    let tools = tools::specs(facts.rules());
-    let fixed = tools::tokens(facts.rules()) + system.iter().map(|text| piece(text.len() as u64)).sum::<u64>();
+    let fixed = tools.tokens + system.iter().map(|text| piece(text.len() as u64)).sum::<u64>();
     let fits = fits(facts, takes, fixed);
     let set = &block::bounded(set, fits);
     // However much is known of it, something of the conversation itself is shown.
-    let left = fits.saturating_sub(block::tokens(set)).max(fits / 2);
+    let left = fits.saturating_sub(block::tokens(set)).max(fits / block::REST);
     if let Some(block) = block::block(set) {
         pieces.push(PieceKind::WorkingSet);
         system.push(block);
     }
     let budget = Budget { messages: facts.window.messages, tokens: if tight { left / 4 } else { left } };
-    let shown = window(messages, budget);
-    let most = if tight { SHORT_ANSWER } else { ANSWER };
-    // What the prompt leaves of the window.
-    let answer = takes.map_or(most, |takes| most.min(takes / 5)).max(1);
+    let Window { mut messages, left_out, mended, shortened } = window(messages, budget);
+    if !accepts.images {
+        messages.iter_mut().for_each(|message| _ = describe_images(message));
+    }
     let request = Request {
-        messages: shown.messages,
+        messages,
         system,
         stable,
         goes_on: true,
-        tools,
+        tools: tools.specs,
         no_calls: false,
         shape: None,
-        max_tokens: u32::try_from(answer).unwrap_or(u32::MAX),
+        max_tokens: answer(ANSWER, takes, tight),
     };
-    Prompt { request, pieces, left_out: shown.left_out, mended: shown.mended, fits }
+    Prompt { request, pieces, left_out, mended, shortened, fits }
+}
+
+/// Returns the longest answer to ask for: `most` tokens, or what the prompt leaves of the window.
+fn answer(most: u64, takes: Option<u64>, tight: bool) -> u32 {
+    let most = if tight { SHORT_ANSWER.min(most) } else { most };
+    u32::try_from(takes.map_or(most, |takes| most.min(takes / 5)).max(1)).unwrap_or(u32::MAX)
 }
 
 /// The tokens that messages and working set may have: as many as are configured, and with the `fixed` rest of the request at most
@@ -100,6 +115,13 @@ pub fn prompt(
 pub fn fits(facts: &Facts, takes: Option<u64>, fixed: u64) -> u64 {
     let most = |takes: u64| (takes / 5 * 4).saturating_sub(fixed).max(takes / 5);
     takes.map_or(facts.window.tokens, |takes| facts.window.tokens.min(most(takes)))
+}
+
+/// The tokens that tools may have beside the `fixed` rest of the request: a third of what the model takes, and no more than leaves a fifth
+/// to the conversation and a fifth to the answer. A conversation without tools is worth more than tools without a conversation.
+#[must_use]
+pub fn room_for_tools(takes: Option<u64>, fixed: u64) -> Option<u64> {
+    takes.map(|takes| (takes / 3).min((takes / 5 * 3).saturating_sub(fixed)))
 }
 
 /// What a model takes, in tokens as they are estimated: it may count more of them (`ratio`) than Chorus does.
@@ -136,12 +158,18 @@ mod tests {
         let of = |takes, fixed| fits(&facts, takes, fixed);
         assert_eq!([of(None, 500), of(Some(200_000), 500), of(Some(10_000), 0)], [15_000, 15_000, 8000]);
         assert_eq!([of(Some(10_000), 500), of(Some(10_000), 9000)], [7500, 2000]);
+        let room = |takes, fixed| room_for_tools(takes, fixed);
+        assert_eq!([room(None, 500), room(Some(6000), 500), room(Some(6000), 2000)], [None, Some(2000), Some(1600)]);
+        assert_eq!(room(Some(2000), 3000), Some(0));
     }
 
     #[test]
     fn question_and_answer_fit_together_and_a_second_try_asks_for_less() {
         let asked = |takes, tight| {
-            prompt(&Facts::default(), None, &[], &WorkingSet::default(), takes, tight).request.max_tokens
+            let accepts = Accepts { tokens: takes, ..Accepts::default() };
+            prompt(&Facts::default(), None, &[], &WorkingSet::default(), accepts, Offer::default(), tight)
+                .request
+                .max_tokens
         };
         assert_eq!([asked(None, false), asked(Some(200_000), false), asked(Some(10_000), false)], [8192, 8192, 2000]);
         assert_eq!([asked(None, true), asked(Some(200_000), true), asked(Some(2000), true)], [1024, 1024, 400]);
@@ -152,7 +180,8 @@ mod tests {
     fn a_long_background_leaves_room_for_the_conversation() {
         let said = "The fields of the north. \u{1f411} ".repeat(4000);
         let set = WorkingSet { background: Some(said.clone()), summary: Some(said), ..WorkingSet::default() };
-        let prompt = prompt(&Facts::default(), None, &[], &set, Some(10_000), false);
+        let accepts = Accepts { tokens: Some(10_000), ..Accepts::default() };
+        let prompt = prompt(&Facts::default(), None, &[], &set, accepts, Offer::default(), false);
         let tokens: u64 = prompt.request.system.iter().map(|text| piece(text.len() as u64)).sum();
         assert!((2000..3200).contains(&tokens), "{tokens}");
     }

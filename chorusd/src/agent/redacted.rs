@@ -36,6 +36,7 @@ impl<F: Fn(Output)> Hearing<F> {
         let piece = match piece {
             Output::Text(text) => Output::Text(flows.text.push(text)),
             Output::Thinking(text) => Output::Thinking(flows.thinking.push(text)),
+            Output::Note(note) => Output::Note(flows.redactor.text(&note).into_owned()),
             Output::Retry { attempt, wait, why } => {
                 Output::Retry { attempt, wait, why: flows.redactor.text(&why).into_owned() }
             }

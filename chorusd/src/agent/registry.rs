@@ -1,6 +1,6 @@
 //! Who is active: finds an agent's actor, or starts it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,10 +21,12 @@ use super::directory::Directory;
 use super::event::Verb;
 use super::idle::{GRACE, IdleTimers};
 use super::meter::{self, Shown};
+use super::running::RunningTurns;
 use super::summaries::Summaries;
 use super::trim::{self, Trims};
 use super::window::Budget;
 use super::workspace::Checkpoints;
+use super::write_down::Writing;
 use crate::clock::Clock;
 use crate::failure::{Failure, Result};
 use crate::llm::Models;
@@ -50,6 +52,8 @@ pub struct Registry {
     pub idle: IdleTimers,
     /// When contexts that nobody touches leave memory.
     pub untouched: IdleTimers,
+    pub running: RunningTurns,
+    pub(super) writing: Writing,
     pub(super) trims: Trims,
     pub(super) checkpoints: Checkpoints,
     tasks: TaskTracker,
@@ -100,6 +104,8 @@ impl Registry {
             world,
             idle: IdleTimers::default(),
             untouched: IdleTimers::default(),
+            running: RunningTurns::default(),
+            writing: Writing::default(),
             tasks,
             closing: AtomicBool::new(false),
             inner,
@@ -228,6 +234,7 @@ impl Registry {
             inner.actors.remove(&agent);
             inner.live.remove(&agent);
             inner.shown.remove(&agent);
+            self.running.set(agent, None);
             inner.live.extend(head.map(|head| (agent, head)));
         }
         Ok(())
@@ -331,6 +338,14 @@ impl Registry {
             })
             .filter(|(_, id)| session(*id))
             .collect()
+    }
+
+    /// Sessions that live contexts were saved as, restored from or go on from.
+    #[must_use]
+    pub fn sessions_in_use(&self) -> HashSet<Uuid> {
+        let inner = self.inner();
+        let of = |head: &Head| [head.base_session, head.saved_session, head.parent];
+        inner.live.values().flat_map(of).flatten().collect()
     }
 }
 

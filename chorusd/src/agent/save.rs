@@ -206,6 +206,7 @@ fn first_content(messages: &[Stored]) -> String {
 
 fn header(draft: &Draft, id: Uuid, session_id: &str, workspace_commit: Option<String>) -> SessionHeader {
     let extract = extract_of(&draft.messages);
+    let summary_source = extract.source();
     SessionHeader {
         schema: SESSION_SCHEMA,
         id,
@@ -213,7 +214,7 @@ fn header(draft: &Draft, id: Uuid, session_id: &str, workspace_commit: Option<St
         agent_id: draft.facts.id,
         agent_name: draft.facts.name.clone(),
         description: draft.description.clone().or(extract.title),
-        summary_source: if extract.summary.is_some() { SummarySource::Extractive } else { SummarySource::None },
+        summary_source,
         summary: extract.summary,
         saved_at: draft.now,
         started_at: draft.started_at,

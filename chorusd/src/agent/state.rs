@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
 
-use chorus_proto::{ErrorKind, EventType, Receipt, Session, TokenPair, WorkingSet};
+use chorus_proto::{ErrorKind, EventType, Receipt, Role, Session, TokenPair, WorkingSet};
 use jiff::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
@@ -21,6 +21,7 @@ use super::cut_off::CutOff;
 use super::effect::{Append, Beginning, Effect, Mark};
 use super::event::{Asked, Event, Journalled, Reply, Request, RequestId, Restore, Resume, Verb};
 use super::queue::Queued;
+use super::sent_again::Unanswered;
 use super::turn::{LeftOpen, Moment, Turn};
 use crate::failure::{Failure, Result};
 use crate::message::{Stored, Totals};
@@ -54,6 +55,9 @@ pub struct State {
     deferred: VecDeque<Event>,
     /// A turn that the daemon ended in.
     left_open: Option<LeftOpen>,
+    /// One of these in which nothing was done: it can be gone on with.
+    pub(super) unbegun: Option<Uuid>,
+    pub(super) unanswered: Option<Unanswered>,
 }
 
 /// An append on its way into the journal.
@@ -211,6 +215,8 @@ impl State {
         let mark = Mark::Close { turn: left.turn, key: None, answer: None };
         let data = json!({"turn_id": left.turn, "reason": "the daemon ended in the middle of it"});
         effects.push(Effect::Tell(EventType::TurnInterrupted, data));
+        let last = self.context.as_ref().and_then(|context| context.messages.last());
+        self.unbegun = last.filter(|last| last.role() == Role::User).map(|_| left.turn);
         if left.results.is_empty() {
             effects.push(Effect::CloseTurn { context: begin.context, mark });
             return;

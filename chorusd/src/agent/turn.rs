@@ -7,12 +7,13 @@
 use std::sync::Arc;
 
 use chorus_proto::methods::send::{Said, SendResult};
-use chorus_proto::{ErrorKind, EventType, ToolCall, Usage};
+use chorus_proto::{EventType, ToolCall, Usage};
 use jiff::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
 
 use super::Facts;
+use super::again::{self, Again};
 use super::allowance::Allowance;
 pub use super::answer::{Answer, Stopped};
 use super::compaction::Wish;
@@ -38,6 +39,8 @@ pub struct Send {
     pub turn: Uuid,
     pub message: Stored,
     pub key: Option<String>,
+    /// Where its key is known, and the daemon ended before anything was done in that turn, it is done now.
+    pub again: bool,
     /// Where it is told what is said; not the state machine's.
     pub voice: Voice,
     /// Who asked for it.
@@ -51,12 +54,15 @@ pub(super) struct Turn {
     /// Whoever waits for its end.
     requests: Vec<RequestId>,
     key: Option<String>,
+    /// Its message, where a turn of its key that was cut off may be gone on with.
+    pub(super) again: Option<Again>,
     pub(super) by: Requester,
-    facts: Arc<Facts>,
+    pub(super) facts: Arc<Facts>,
+    pub(super) since: Ticks,
     /// Number of the model call; one that was compacted before is another.
     pub(super) step: u32,
-    /// Where its message stands in the context.
-    opened: usize,
+    /// Where its message stands in the context, once it does.
+    pub(super) opened: Option<usize>,
     pub(super) phase: Phase,
     pub(super) cut_off: Option<CutOff>,
     pub(super) allowance: Allowance,
@@ -132,6 +138,12 @@ impl State {
         self.turn.is_some()
     }
 
+    /// Whether a turn runs whose model is called: while tools run, it waits for them.
+    #[must_use]
+    pub fn calls_model(&self) -> bool {
+        self.turn.as_ref().is_some_and(|turn| !matches!(turn.phase, Phase::Tools(_)))
+    }
+
     /// What is known of the agent now: a change in the middle of the turn.
     pub(super) fn heed(&mut self, facts: &Arc<Facts>) {
         if let Some(turn) = &mut self.turn {
@@ -178,10 +190,12 @@ impl State {
             id: send.turn,
             requests,
             key: send.key,
+            again: send.again.then(|| Again { message: send.message.clone(), moment }),
             by: send.by,
             facts: asked.facts.clone(),
+            since: asked.ticks,
             step: 0,
-            opened: 0,
+            opened: None,
             phase: Phase::Opening,
             cut_off: None,
             allowance: Allowance::default(),
@@ -192,25 +206,25 @@ impl State {
             usage: Usage::default(),
             calls: Vec::new(),
         });
+        let messages = if self.is_sent_again(&send.message) { Vec::new() } else { vec![send.message] };
         let begin = self.beginning(&asked);
-        self.keep(begin, &asked.facts, send.message, moment, Some(mark), effects);
+        self.keep(begin, &asked.facts, messages, moment, Some(mark), effects);
     }
 
-    /// Journals a message of the turn.
-    fn keep(
+    /// Journals what is said in the turn.
+    pub(super) fn keep(
         &mut self,
         begin: Beginning,
         facts: &Facts,
-        message: Stored,
+        messages: Vec<Stored>,
         moment: Moment,
         mark: Option<Mark>,
         effects: &mut Vec<Effect>,
     ) {
         let Some(turn) = self.turn.as_ref().map(|turn| turn.id) else { return };
         let first = self.next_record;
-        self.next_record = first.saturating_add(1);
+        self.next_record = first.saturating_add(u32::try_from(messages.len()).unwrap_or(u32::MAX));
         let deadline = deadline_of(facts, moment);
-        let messages = vec![message];
         self.pending.push_back(Pending {
             owner: Owner::Turn(turn),
             begin: begin.clone(),
@@ -229,7 +243,7 @@ impl State {
             return;
         };
         let begin = Beginning { agent: facts.id, ..begin };
-        self.keep(begin, &facts, message, moment, mark, effects);
+        self.keep(begin, &facts, vec![message], moment, mark, effects);
     }
 
     /// A message of the turn is in the journal, or is not.
@@ -244,13 +258,7 @@ impl State {
             return self.was_known(known, effects);
         }
         match &mut turn.phase {
-            Phase::Opening => {
-                let id = turn.id;
-                turn.opened = self.context.as_ref().map_or(0, |context| context.messages.len().saturating_sub(1));
-                effects.push(Effect::Tell(EventType::TurnStarted, json!({"turn_id": id})));
-                effects.push(Effect::SayAll(Said::Started { turn_id: id }));
-                self.call_or_end(effects);
-            }
+            Phase::Opening => self.opened(effects),
             Phase::Keeping(calls) if calls.is_empty() => self.call_or_end(effects),
             Phase::Keeping(_) => turn.run_tools(effects),
             Phase::Tools(calls) => {
@@ -271,19 +279,24 @@ impl State {
         }
     }
 
+    /// The message of the turn is in the context, as the last where it just came: the model is asked.
+    fn opened(&mut self, effects: &mut Vec<Effect>) {
+        let Some(turn) = &mut self.turn else { return };
+        let id = turn.id;
+        let last = self.context.as_ref().map_or(0, |context| context.messages.len().saturating_sub(1));
+        turn.opened.get_or_insert(last);
+        effects.push(Effect::Tell(EventType::TurnStarted, json!({"turn_id": id})));
+        effects.push(Effect::SayAll(Said::Started { turn_id: id }));
+        self.call_or_end(effects);
+    }
+
     /// The key came before: its turn has ended, or was cut off.
     fn was_known(&mut self, known: Known, effects: &mut Vec<Effect>) {
+        if self.goes_on(&known, effects) {
+            return;
+        }
         let Some(turn) = self.turn.take() else { return };
-        let answer = known.answer.map_or_else(
-            || {
-                Err(Failure::new(
-                    ErrorKind::Interrupted,
-                    format!("the turn {} of this key ended without an answer", known.turn),
-                )
-                .hint("what came is in the context; to have it done anew send it again, under another key where it had one"))
-            },
-            Ok,
-        );
+        let answer = known.answer.ok_or_else(|| again::ended(known.turn));
         for request in turn.requests {
             effects.push(Effect::Reply(request, answer.clone().map(|answer| Reply::Sent(Box::new(answer)))));
         }
@@ -328,7 +341,7 @@ impl State {
             step: turn.map_or(0, |turn| turn.step),
             facts: facts.clone(),
             context: context.map_or(ContextNo(0), |context| context.no),
-            opened: turn.map_or(messages.len(), |turn| turn.opened),
+            opened: turn.map_or(messages.len(), |turn| turn.opened.unwrap_or(0)),
             messages,
             working_set: context.map(|context| context.working_set.clone()).unwrap_or_default(),
             view: context.map_or(0, Context::view),
@@ -445,6 +458,7 @@ impl State {
     fn finish(&mut self, outcome: Result<String>, effects: &mut Vec<Effect>) {
         let Some(turn) = self.turn.take() else { return };
         let id = turn.id;
+        self.note_answered(turn.opened.unwrap_or(0), outcome.is_ok());
         if matches!(turn.phase, Phase::Tools(_)) {
             // What runs is of no use to anybody any more.
             effects.push(Effect::StopTurn(id));

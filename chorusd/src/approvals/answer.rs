@@ -120,7 +120,8 @@ impl<'a> Claim<'a> {
                 let told = Told { answer, status, by, hash: approval.hash.clone() };
                 return Ok(Noted { approvals, approval, told: Some(told) });
             }
-            Ok(false) => Failure::new(ErrorKind::Conflict, "it was decided meanwhile"),
+            Ok(false) => Failure::new(ErrorKind::Conflict, "it was decided meanwhile")
+                .hint("`chorusctl audit` says how, and by whom"),
             Err(failure) => failure,
         };
         let why = format!("the answer cannot be written down ({failure})");

@@ -149,6 +149,10 @@ impl Book {
         open
     }
 
+    pub fn total(&self) -> usize {
+        self.entries().len()
+    }
+
     pub fn count(&self, agent: Uuid) -> usize {
         self.entries().values().filter(|entry| entry.open.agent == agent).count()
     }

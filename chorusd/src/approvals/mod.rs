@@ -99,6 +99,12 @@ impl Approvals {
         self.book.count(agent) as u64
     }
 
+    /// How many questions of all agents are open.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.book.total() as u64
+    }
+
     /// The agent that asks the open question of this id.
     #[must_use]
     pub fn asks(&self, id: &str) -> Option<Uuid> {
@@ -290,7 +296,8 @@ fn plain(id: &str) -> String {
 }
 
 /// Whether an action reaches beyond the turn that it is of: what the agent is from then on, or another agent.
-fn beyond(action: &str) -> bool {
+#[must_use]
+pub fn beyond(action: &str) -> bool {
     ["tool:self_edit:", "tool:send_to_agent:"].iter().any(|beginning| action.starts_with(beginning))
 }
 

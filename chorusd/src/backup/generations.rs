@@ -22,7 +22,7 @@ pub struct Generation {
     pub objects: HashSet<String>,
     /// Those of its databases.
     pub databases: Vec<String>,
-    /// Whether the databases are there.
+    /// True if the databases are there.
     whole: bool,
 }
 
@@ -33,7 +33,7 @@ pub struct Generations {
     pub previous: Option<Generation>,
 }
 
-/// Whether an entry is the journal or the catalog.
+/// Names the database that an entry is: the journal or the catalog.
 pub fn database(entry: &Entry) -> Option<&'static str> {
     let name = entry.path.strip_prefix(DB)?.strip_prefix('/')?;
     [JOURNAL, CATALOG].into_iter().find(|database| *database == name && entry.kind == Kind::File)
@@ -55,7 +55,7 @@ pub fn manifest(dir: &Path, name: &str) -> io::Result<Option<Manifest>> {
     }
 }
 
-/// Whether the copy of `entry` is there, told by its length.
+/// Returns true if the copy of `entry` is there, told by its length.
 pub fn is_there(dir: &Path, entry: &Entry) -> bool {
     let there = fs::symlink_metadata(object(dir, &entry.sha256));
     there.is_ok_and(|there| there.is_file() && there.len() == entry.size)

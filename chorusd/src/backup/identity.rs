@@ -22,9 +22,9 @@ pub const HOME_ID: &str = "home.id";
 #[derive(Debug, Clone)]
 pub struct Identity {
     pub id: Uuid,
-    /// Whether it has any agent.
+    /// True if it has any agent.
     pub has_agents: bool,
-    /// When something was lost of it that is not salvaged yet: the first time.
+    /// The first time that something was lost of it that is not salvaged yet.
     pub lost_at: Option<Timestamp>,
     /// Open damage, for a person.
     pub warnings: Vec<String>,
@@ -59,7 +59,7 @@ impl Identity {
             _ => return Ok(()),
         };
         Err(Failure::new(ErrorKind::Denied, format!("{} {why}; it is as it was", dir.display()))
-            .hint("name another directory for this home, or check CHORUS_HOME"))
+            .hint("name another directory for this home, also if it lost its db/ and began anew, or check CHORUS_HOME"))
     }
 }
 

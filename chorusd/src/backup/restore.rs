@@ -49,34 +49,39 @@ fn check_empty(home: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Restores the backup at `source` into `home`, which must be empty and without a daemon. Blocks.
+/// Restores the backup at `source` into `home`, which must be empty and without a daemon. Blocks. The umask of the process is to be 077:
+/// databases are made by it.
 ///
 /// # Errors
 /// `already_exists`, `denied`, a backup that is damaged, `disk_full`, `storage_failed`; the home has nothing of it then.
 pub fn restore(source: &Path, home: &Path, progress: OnRead<'_>) -> Result<Restored> {
-    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     if home.metadata().is_ok_and(|home| !home.is_dir()) {
         let what = format!("{} is not a directory", home.display());
         return Err(Failure::new(ErrorKind::AlreadyExists, what).hint("name a new or empty directory with --home DIR"));
     }
     check_empty(home)?;
     let made = !home.exists();
-    // One that was cut off before it put anything in its place is begun again.
-    match remove_dir(&home.join(UNFINISHED)) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => {
-            return Err(Failure::io(format_args!("cannot write to {}", home.display()), &e));
-        }
-        _ => {}
-    }
-    home::prepare(home)?;
+    home::prepare_for_restore(home)?;
+    // From here on what lies in the home is no other restore's.
     let lock = InstanceLock::take(home)?;
     // Another restore may have ended just now.
-    let restored = check_empty(home).and_then(|()| fill(source, home, progress));
+    let begun = check_empty(home).and_then(|()| forget_unfinished(home));
+    let restored = begun.and_then(|()| fill(source, home, progress));
     if made && restored.is_err() {
         let _ = fs::remove_dir_all(home);
     }
     drop(lock);
     restored
+}
+
+/// Removes what a restore left that was cut off before it put anything in its place.
+fn forget_unfinished(home: &Path) -> Result<()> {
+    match remove_dir(&home.join(UNFINISHED)) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => {
+            Err(Failure::io(format_args!("cannot write to {}", home.display()), &e))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn fill(source: &Path, home: &Path, progress: OnRead<'_>) -> Result<Restored> {
@@ -223,6 +228,23 @@ fn in_workspace(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_second_restore_leaves_what_the_first_has_staged() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let home = dir.path().join("home");
+        home::prepare_for_restore(&home).expect("a home");
+        let first = InstanceLock::take(&home).expect("the lock");
+        let staged = home.join(UNFINISHED).join("staged");
+        create_private(&home.join(UNFINISHED)).expect("staging");
+        fs::write(&staged, "of the first").expect("staged");
+        let again = || restore(&dir.path().join("no backup"), &home, &mut |_, _| ()).expect_err("refused");
+        assert_eq!(again().kind, ErrorKind::AlreadyExists);
+        assert!(staged.is_file());
+        drop(first);
+        again();
+        assert!(!home.join(UNFINISHED).exists(), "one that was cut off is begun again");
+    }
 
     #[test]
     fn directories_are_closed_after_what_is_in_them() {

@@ -9,12 +9,12 @@ use super::manifest::{Entry, Manifest};
 use crate::failure::Result;
 use crate::store::catalog::hex;
 
-/// What the end of a backup did.
+/// The outcome of the end of a backup.
 #[derive(Debug, Default)]
 pub struct Finished {
     /// Copies that were deleted.
     pub deleted: u64,
-    /// What a person should know.
+    /// Warnings for a person.
     pub warnings: Vec<String>,
 }
 

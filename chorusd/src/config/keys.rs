@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::Url;
 
 use super::provider::{self, named, url};
-use super::value::Given;
+use super::value::{Given, unused_for};
 use super::{Config, DurabilityMode};
 
 /// One key.
@@ -137,6 +137,10 @@ pub const KEYS: &[Key] = &[
     key("discord", "reconnect_max", |c, v| positive(&mut c.discord.reconnect_max, v)),
     key("discovery", "local", |c, v| {
         c.discovery_local = v.boolean()?;
+        Ok(())
+    }),
+    key("retention", "sessions_unused_for", |c, v| {
+        c.sessions_unused_for = Some(unused_for(v.duration()?)?);
         Ok(())
     }),
 ];

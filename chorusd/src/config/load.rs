@@ -173,6 +173,28 @@ mod tests {
     }
 
     #[test]
+    fn sessions_stay_unless_an_age_of_days_is_given() {
+        assert_eq!(read("[retention]\n").unwrap().sessions_unused_for, None);
+        let config = read("[retention]\nsessions_unused_for = \"60d\"").unwrap();
+        assert_eq!(config.value("retention.sessions_unused_for"), Some("60d".into()));
+        for (value, what) in [
+            ("\"30m\"", "must be at least one day"),
+            ("\"0\"", "must be at least one day"),
+            ("0", "must be at least one day"),
+            ("30", "must be a duration"),
+            ("\"30\"", "is not a duration"),
+            ("\"-30d\"", "is not a duration"),
+            ("true", "must be a duration"),
+        ] {
+            let failure = read(&format!("[retention]\nsessions_unused_for = {value}")).unwrap_err();
+            let begin = "config.toml, line 2: `retention.sessions_unused_for` ";
+            assert!(failure.message.starts_with(begin) && failure.message.contains(what), "{}", failure.message);
+        }
+        let failure = read("[retention]\nsessions_unsed_for = \"30d\"").unwrap_err();
+        assert_eq!(failure.hint.as_deref(), Some("did you mean `retention.sessions_unused_for`?"));
+    }
+
+    #[test]
     fn anthropic_is_there_for_whoever_has_a_key_and_no_provider() {
         assert!(read("").unwrap().providers.contains_key("anthropic"));
         let other = "[providers.local]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:1\"\n";

@@ -18,8 +18,9 @@ use std::time::Duration;
 
 pub use load::load;
 pub use origin::{Origin, Origins, SETTABLE, settable};
-pub use provider::{Key, Kind, Limits, Price, Provider};
+pub use provider::{Key, Kind, Limits, Price, Provider, is_here};
 pub use secret::Secret;
+pub use value::{duration, in_days, unused_for};
 
 use crate::permissions::{Grants, Profiles};
 use crate::store::Durability;
@@ -53,6 +54,8 @@ pub struct Config {
     pub prices: BTreeMap<String, Price>,
     /// Whether the usual ports of local model servers are asked.
     pub discovery_local: bool,
+    /// How long nobody has used a session before it goes to the trash; `None`: it stays.
+    pub sessions_unused_for: Option<Duration>,
     /// What agents may do, by name.
     pub profiles: Profiles,
     /// Who may give them which of those.
@@ -114,6 +117,7 @@ impl Default for Config {
             aliases: BTreeMap::new(),
             prices: BTreeMap::new(),
             discovery_local: false,
+            sessions_unused_for: None,
             profiles: Profiles::default(),
             grants: Grants::default(),
             discord: discord::Discord::default(),

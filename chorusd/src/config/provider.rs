@@ -56,6 +56,8 @@ pub struct Provider {
     pub base_url: String,
     pub key: Key,
     pub limits: Limits,
+    /// The longest answer that its models are asked for, in tokens; `None`: nobody has said.
+    pub max_output_tokens: Option<u64>,
 }
 
 /// Where a provider's key comes from.
@@ -93,12 +95,41 @@ pub struct Limits {
     pub idle: Duration,
     /// For everything, further tries included.
     pub total: Duration,
+    /// How long a server is waited for that nobody listens at yet, or that loads its model. Zero: as for any other failure.
+    pub start: Duration,
+}
+
+/// How long a server of this machine may take until the first event of its answer: it may be slow to read a prompt, and load its model
+/// first.
+const FIRST_BYTE_HERE: Duration = Duration::from_secs(300);
+
+impl Limits {
+    /// Returns those of a provider that nobody has configured otherwise.
+    #[must_use]
+    pub fn of(base_url: &str) -> Self {
+        let usual = Self::default();
+        if is_here(base_url) { Self { first_byte: FIRST_BYTE_HERE, ..usual } } else { usual }
+    }
+}
+
+/// Returns true if a URL names this machine.
+#[must_use]
+pub fn is_here(url: &str) -> bool {
+    let host = Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
+    let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+    host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
 }
 
 impl Default for Limits {
     fn default() -> Self {
         let seconds = Duration::from_secs;
-        Self { connect: seconds(10), first_byte: seconds(60), idle: seconds(90), total: seconds(15 * 60) }
+        Self {
+            connect: seconds(10),
+            first_byte: seconds(60),
+            idle: seconds(90),
+            total: seconds(15 * 60),
+            start: seconds(60),
+        }
     }
 }
 
@@ -123,9 +154,17 @@ pub const PROVIDER_KEYS: &[(&str, Set<Draft>)] = &[
     ("api_key_file", |p, v| p.key(DraftKey::File(v.text()?))),
     ("credential", |p, v| p.key(DraftKey::Credential(named(v, |c| c.is_ascii_graphic() && c != '/')?))),
     ("connect_timeout", |p, v| super::keys::positive(&mut p.limits.connect, v)),
-    ("first_byte_timeout", |p, v| super::keys::positive(&mut p.limits.first_byte, v)),
+    ("first_byte_timeout", |p, v| super::keys::positive(p.first_byte.insert(Duration::ZERO), v)),
     ("idle_timeout", |p, v| super::keys::positive(&mut p.limits.idle, v)),
     ("total_timeout", |p, v| super::keys::positive(&mut p.limits.total, v)),
+    ("start_timeout", |p, v| {
+        p.limits.start = v.duration()?;
+        Ok(())
+    }),
+    ("max_output_tokens", |p, v| {
+        p.max_output_tokens = Some(v.count()?).filter(|tokens| *tokens > 0);
+        Ok(())
+    }),
 ];
 
 /// The keys of `[prices."provider/model"]`.
@@ -155,6 +194,8 @@ pub struct Draft {
     base_url: Option<String>,
     key: Option<DraftKey>,
     limits: Limits,
+    first_byte: Option<Duration>,
+    max_output_tokens: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -202,7 +243,9 @@ impl Draft {
                 Key::Credential { name, path }
             }
         };
-        Ok(Provider { name: name.to_owned(), kind, base_url, key, limits: self.limits })
+        let Self { mut limits, first_byte, max_output_tokens, .. } = self;
+        limits.first_byte = first_byte.unwrap_or(Limits::of(&base_url).first_byte);
+        Ok(Provider { name: name.to_owned(), kind, base_url, key, limits, max_output_tokens })
     }
 }
 
@@ -305,6 +348,16 @@ mod tests {
                 assert_eq!(provider(name, anthropic, Some(other)).key, Key::None, "{name} {other}");
             }
         }
+    }
+
+    #[test]
+    fn a_server_of_this_machine_has_longer_to_begin() {
+        let first_byte = |base_url| provider("p", Some(Kind::Openai), Some(base_url)).limits.first_byte.as_secs();
+        assert_eq!(first_byte("http://127.0.0.1:8080/v1"), 300);
+        assert_eq!(first_byte("http://[::1]:8080/v1"), 300);
+        assert_eq!(first_byte("http://localhost/v1"), 300);
+        assert_eq!(first_byte("http://localhost.example.org/v1"), 60);
+        assert_eq!(first_byte("https://api.example.org/v1"), 60);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::keys::{KEYS, dotted};
-use super::{Config, DurabilityMode, Key, Provider};
+use super::{Config, DurabilityMode, Key, Provider, in_days};
 use crate::permissions::Profiles;
 
 impl Config {
@@ -86,6 +86,7 @@ impl Config {
             "discord.gateway_url" => self.discord.gateway_url.as_deref().into(),
             "discord.reconnect_max" => time(self.discord.reconnect_max),
             "discovery.local" => self.discovery_local.into(),
+            "retention.sessions_unused_for" => self.sessions_unused_for.map(in_days).into(),
             _ => return None,
         })
     }
@@ -106,6 +107,8 @@ fn provider_keys(provider: &Provider) -> Vec<(&'static str, Value)> {
         ("first_byte_timeout", time(limits.first_byte)),
         ("idle_timeout", time(limits.idle)),
         ("total_timeout", time(limits.total)),
+        ("start_timeout", time(limits.start)),
+        ("max_output_tokens", provider.max_output_tokens.map_or(Value::Null, Value::from)),
     ];
     first.into_iter().chain(key).chain(rest).collect()
 }

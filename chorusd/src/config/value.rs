@@ -130,6 +130,30 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|_| format!("`{text}` is not a duration such as 30m, 1h30m or 7d"))
 }
 
+/// The shortest time after which a session that nobody uses goes: a slip of the unit must not cost what was said today.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Takes a duration as the time that nobody has used a session before it goes.
+///
+/// # Errors
+/// What it must be.
+pub fn unused_for(duration: Duration) -> Result<Duration, String> {
+    if duration < DAY {
+        return Err("must be at least one day, such as \"30d\"".into());
+    }
+    Ok(duration)
+}
+
+/// Writes such a duration: `30d`, or with other units where it is not whole days.
+#[must_use]
+pub fn in_days(duration: Duration) -> String {
+    let day = DAY.as_secs();
+    if duration.subsec_nanos() == 0 && duration.as_secs().is_multiple_of(day) {
+        return format!("{}d", duration.as_secs() / day);
+    }
+    humantime::format_duration(duration).to_string().replace(' ', "")
+}
+
 /// Reads an idle timeout: 0 is never.
 ///
 /// # Errors

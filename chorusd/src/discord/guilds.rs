@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use super::per_server::PerServer;
 use super::rest::{Rest, RestError};
+use crate::who::SERVER_OWNER;
 
 /// For so long after Discord did not say which roles there are nobody asks it again.
 const FAILED: Duration = Duration::from_secs(2);
@@ -71,7 +72,7 @@ impl Guilds {
         }
     }
 
-    /// The ids of these roles and the names of those that are known. A name that looks like an id is left out: whoever may rename roles
+    /// The ids of these roles and the names of those that are known. A name that looks like an id, or like the owner's, is left out: whoever may rename roles
     /// must not be able to pass for another role.
     #[must_use]
     pub fn ids_and_names(&self, guild: GuildId, roles: &[RoleId]) -> Vec<String> {
@@ -79,7 +80,7 @@ impl Guilds {
         let here = known.get(&guild);
         let mut all: Vec<String> = roles.iter().map(RoleId::to_string).collect();
         let named = roles.iter().filter_map(|role| Some(&here?.get(role)?.name));
-        all.extend(named.filter(|name| !name.bytes().all(|b| b.is_ascii_digit())).cloned());
+        all.extend(named.filter(|name| !name.bytes().all(|b| b.is_ascii_digit()) && *name != SERVER_OWNER).cloned());
         all
     }
 
@@ -157,6 +158,9 @@ mod tests {
         guilds.write().insert(guild, [(admin, named("admin")), (sly, named("10"))].into());
         assert_eq!(guilds.ids_and_names(guild, &[admin]), ["10", "admin"]);
         assert_eq!(guilds.ids_and_names(guild, &[sly]), ["11"]);
+        guilds.write().insert(guild, [(sly, named(SERVER_OWNER))].into());
+        assert_eq!(guilds.ids_and_names(guild, &[sly]), ["11"]);
+        guilds.write().insert(guild, [(admin, named("admin")), (sly, named("10"))].into());
         // Of another server's roles nothing is known by name.
         assert_eq!(guilds.ids_and_names(GuildId::new(2), &[admin]), ["10"]);
         assert!(guilds.ids_and_names(guild, &[]).is_empty());

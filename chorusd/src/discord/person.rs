@@ -6,7 +6,7 @@ use serenity::model::id::{GuildId, RoleId};
 use serenity::model::user::User;
 
 use super::bridge::Bridge;
-use crate::who::Requester;
+use crate::who::{Requester, SERVER_OWNER};
 
 /// Somebody in a server.
 #[derive(Debug, Clone)]
@@ -75,7 +75,10 @@ impl Person {
 #[must_use]
 pub fn requester(bridge: &Bridge, guild: GuildId, user: &User, nick: Option<&str>, roles: &[RoleId]) -> Requester {
     let name = nick.or(user.global_name.as_deref()).unwrap_or(&user.name);
-    let roles = bridge.guilds.ids_and_names(guild, roles);
+    let mut roles = bridge.guilds.ids_and_names(guild, roles);
+    if bridge.rooms.owner_of(guild) == Some(user.id) {
+        roles.push(SERVER_OWNER.to_owned());
+    }
     Requester::Person { id: user.id.to_string(), name: name.to_owned(), roles }
 }
 

@@ -32,6 +32,15 @@ pub async fn run(bridge: &Arc<Bridge>, mut events: mpsc::Receiver<Event>) {
 fn hear(bridge: &Arc<Bridge>, dispatch: Dispatch) {
     bridge.guilds.hear(&dispatch);
     rooms::hear(bridge, &dispatch);
+    if matches!(
+        dispatch,
+        Dispatch::ChannelUpdate(_)
+            | Dispatch::GuildRoleUpdate(_)
+            | Dispatch::GuildMemberUpdate(_)
+            | Dispatch::GuildCreate(_)
+    ) {
+        bridge.posts.rights();
+    }
     match dispatch {
         Dispatch::MessageCreate(event) => inbound::message(bridge, event.message),
         Dispatch::MessageUpdate(event) => inbound::edited(bridge, event),

@@ -94,4 +94,31 @@ fn what_is_stored_has_the_tokens_of_what_was_said() {
     let odd = Stored::parse(bytes::Bytes::from_static(odd)).unwrap();
     assert_eq!(odd.tokens(), tokens(json!({"role": "user", "content": "abcd"})), "what is no list is no attachment");
     assert_eq!(odd.role(), Role::User);
+    let slashed = br#"{"id":"1","role":"user","content":"a\/b\n","timestamp":"2026-01-02T03:04:05Z"}"#;
+    let slashed = Stored::parse(bytes::Bytes::from_static(slashed)).unwrap();
+    assert_eq!(slashed.tokens(), tokens(json!({"role": "user", "content": "a/b\n"})));
+}
+
+#[test]
+fn a_message_counts_as_it_is_sent() {
+    for text in ["", "plain", "quoted \"é\" \\ \n\t\r \u{1}\u{8}\u{c}\u{7f} 語 🎉"] {
+        assert_eq!(in_json(text), serde_json::to_string(text).unwrap().len() as u64 - 2, "{text:?}");
+    }
+    // The longer of the two wire formats, with ids of a usual length.
+    let id = "call_0123456789abcdefghijkl";
+    let params = json!({"path": "src/a.rs", "file_text": "fn main() {\n\t\"x\";\n}\n".repeat(20)}).to_string();
+    let said =
+        json!({"role": "assistant", "content": "", "tool_calls": [{"id": id, "name": "create_file", "params": null}]});
+    let mut calling = message(said);
+    calling.tool_calls[0].params = RawValue::from_string(params.clone()).unwrap();
+    let result = message(json!({"role": "tool_result", "content": "a\nb".repeat(50), "tool_call_id": id}));
+    let sent = [
+        json!({"role": "assistant", "content": "", "tool_calls": [
+            {"id": id, "type": "function", "function": {"name": "create_file", "arguments": params}}]}),
+        json!({"role": "tool", "content": result.content, "tool_call_id": id}),
+    ];
+    for (message, sent) in [calling, result].iter().zip(sent) {
+        let (counted, sent) = (Parts::of(message).tokens() * 4, sent.to_string().len() as u64 + 1);
+        assert!(counted >= sent && counted <= sent + 40, "{counted} {sent}");
+    }
 }

@@ -19,6 +19,25 @@ pub const UNFINISHED: &str = ".restore";
 /// # Errors
 /// `denied` for a home that is not ours, `storage_failed` where it cannot be made.
 pub fn prepare(home: &Path) -> Result<()> {
+    claim(home)?;
+    if home.join(UNFINISHED).symlink_metadata().is_ok() {
+        let what = format!("a restore into {} was not finished", home.display());
+        return Err(Failure::new(ErrorKind::Denied, what).hint("move the home aside, and restore the backup again"));
+    }
+    directories(home)
+}
+
+/// As [`prepare`], for a restore, which takes up one that was not finished.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_for_restore(home: &Path) -> Result<()> {
+    claim(home)?;
+    directories(home)
+}
+
+/// Makes the home where it is missing, and nothing in it.
+fn claim(home: &Path) -> Result<()> {
     create_private(home).map_err(|e| Failure::io(format_args!("cannot make {}", home.display()), &e))?;
     let metadata = home.metadata().map_err(|e| Failure::io(format_args!("cannot look at {}", home.display()), &e))?;
     if !metadata.is_dir() {
@@ -27,15 +46,19 @@ pub fn prepare(home: &Path) -> Result<()> {
     }
     let us = rustix::process::geteuid().as_raw();
     if metadata.uid() != us {
-        return Err(refused(home, &format!("belongs to user {}, not to user {us}", metadata.uid())));
+        let owner = metadata.uid();
+        let hint = format!("run it as user {owner}, or name another home in CHORUS_HOME");
+        return Err(refused(home, &format!("belongs to user {owner}, not to user {us}"), hint));
     }
     if metadata.mode() & 0o022 != 0 {
-        return Err(refused(home, &format!("can be written to by others (mode {:04o})", metadata.mode() & 0o7777)));
+        let hint = format!("chmod 700 {}, or name another home in CHORUS_HOME", home.display());
+        let why = format!("can be written to by others (mode {:04o})", metadata.mode() & 0o7777);
+        return Err(refused(home, &why, hint));
     }
-    if home.join(UNFINISHED).symlink_metadata().is_ok() {
-        let what = format!("a restore into {} was not finished", home.display());
-        return Err(Failure::new(ErrorKind::Denied, what).hint("move the home aside, and restore the backup again"));
-    }
+    Ok(())
+}
+
+fn directories(home: &Path) -> Result<()> {
     for dir in DIRS {
         let path = home.join(dir);
         create_private(&path).map_err(|e| Failure::io(format_args!("cannot make {}", path.display()), &e))?;
@@ -43,7 +66,6 @@ pub fn prepare(home: &Path) -> Result<()> {
     Ok(())
 }
 
-fn refused(home: &Path, why: &str) -> Failure {
-    Failure::new(ErrorKind::Denied, format!("the home {} {why}", home.display()))
-        .hint(format!("chmod 700 {0}, chown it, or name another home in CHORUS_HOME", home.display()))
+fn refused(home: &Path, why: &str, hint: String) -> Failure {
+    Failure::new(ErrorKind::Denied, format!("the home {} {why}", home.display())).hint(hint)
 }

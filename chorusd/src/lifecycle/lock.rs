@@ -86,12 +86,13 @@ impl InstanceLock {
     /// any more. Other kinds: the lock file cannot be put back; the lock on the home holds nevertheless.
     pub fn check(&self) -> Result<bool> {
         let fatal = |what: String| Failure::new(ErrorKind::StorageFailed, what);
+        let misplaced = |what: String| Failure { misplaced: true, ..fatal(what) };
         match self.home.metadata() {
             Ok(found) if self.directory.metadata().is_ok_and(|ours| Identity::of(&ours) == Identity::of(&found)) => {}
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Ok(false),
             _ => {
                 let what = format!("{} was moved or removed while the daemon ran", self.home.display());
-                return Err(fatal(what).hint("put it back and start the daemon again"));
+                return Err(misplaced(what).hint("put it back and start the daemon again"));
             }
         }
         let path = self.home.join(LOCK_FILE);

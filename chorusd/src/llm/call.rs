@@ -6,9 +6,10 @@ use chorus_proto::Usage;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::error::{CallError, Class};
+use super::error::{CallError, Class, Progress};
 use super::models::Chance;
 use super::output::{Hear, Output};
+use super::patience::{Patience, Wait, note};
 use super::providers::{Reader, Step, To, Translate, refused};
 use super::reply::Reply;
 use super::request::Request;
@@ -40,6 +41,14 @@ pub struct Call<'a> {
     pub redactor: &'a Redactor,
 }
 
+/// One try, as far as it has come.
+#[derive(Default)]
+struct Try {
+    /// A part of the answer was handed out.
+    handed: bool,
+    progress: Progress,
+}
+
 impl Call<'_> {
     /// Calls until there is an answer. Nothing is tried again once a part of an answer was handed out.
     ///
@@ -49,13 +58,17 @@ impl Call<'_> {
         let started = Instant::now();
         let total = started + self.provider.limits.total;
         let mut attempt = 1;
+        // Whoever has one try only decides on another on their own.
+        let patience = if self.policy.tries > 1 { self.provider.limits.start } else { Duration::ZERO };
+        let mut patience = Patience::new(patience);
+        let mut progress = Progress::Unsent;
         loop {
             let mut reader = translate.reader(&self.to());
-            let mut handed = false;
+            let mut this = Try::default();
             let tried = tokio::select! {
                 biased;
                 () = cancel.cancelled() => Err(CallError::cancelled()),
-                tried = self.once(translate, &mut *reader, &mut handed, total) => tried,
+                tried = self.once(translate, &mut *reader, &mut this, total) => tried,
             };
             let error = match tried.and_then(|()| reader.reply()) {
                 Ok(mut reply) => {
@@ -65,14 +78,33 @@ impl Call<'_> {
                 Err(error) => {
                     let counted = Some(reader.usage()).filter(|usage| *usage != Usage::default());
                     let partial = reader.text().to_owned();
-                    self.clean(CallError { partial, usage: counted.map(Box::new), ..error })
+                    if let Progress::Taken { received } = &mut this.progress {
+                        *received = reader.held() as u64;
+                    }
+                    progress = progress.max(this.progress);
+                    self.clean(CallError { partial, usage: counted.map(Box::new), progress, ..error })
                 }
             };
-            let wait = if handed { None } else { self.policy.wait(&error, attempt, (self.chance)()) };
+            if !this.handed && patience.covers(&error) {
+                let now = self.clock.ticks();
+                match patience.wait(now, (self.chance)()) {
+                    Some(wait) if Instant::now() < total => {
+                        let waited = self.stand_by(&wait, &error, cancel).await;
+                        waited.map_err(|cancelled| CallError { progress, ..cancelled })?;
+                        continue;
+                    }
+                    _ => {
+                        let waited = patience.waited(now).as_secs();
+                        return Err(CallError { message: format!("{} (waited {waited} s)", error.message), ..error });
+                    }
+                }
+            }
+            let wait = if this.handed { None } else { self.policy.wait(&error, attempt, (self.chance)()) };
             match wait {
                 Some(wait) if Instant::now() + wait < total => {
                     attempt += 1;
-                    self.pause(attempt, wait, &error, cancel).await?;
+                    let paused = self.pause(attempt, wait, &error, cancel).await;
+                    paused.map_err(|cancelled| CallError { progress, ..cancelled })?;
                 }
                 _ => return Err(self.last(error, attempt)),
             }
@@ -80,7 +112,8 @@ impl Call<'_> {
     }
 
     fn to(&self) -> To<'_> {
-        To { provider: self.provider, key: self.key.as_ref(), model: self.model }
+        let images = self.request.has_images();
+        To { provider: self.provider, key: self.key.as_ref(), model: self.model, images }
     }
 
     /// One try: everything that comes goes into `reader`, and what is worth showing into the outputs.
@@ -88,14 +121,18 @@ impl Call<'_> {
         &self,
         translate: &dyn Translate,
         reader: &mut dyn Reader,
-        handed: &mut bool,
+        this: &mut Try,
         total: Instant,
     ) -> Result<(), CallError> {
         let mut watch = Watch::new(self.provider.limits, total);
         let ask = translate.ask(&self.to(), self.request)?;
-        let mut answer = self.transport.send(ask, &watch).await?;
+        // Also where it is cancelled before a word comes: a prompt may take long to read.
+        this.progress = Progress::Taken { received: 0 };
+        let sent = self.transport.send(ask, &watch).await;
+        let mut answer = sent.inspect_err(|error| this.progress = error.progress)?;
         if !(200..300).contains(&answer.status) {
-            return Err(self.refused(translate, answer, &watch).await);
+            this.progress = Progress::Refused;
+            return Err(self.refused(answer, &watch).await);
         }
         let kind = answer.headers.get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         if kind.starts_with("text/html") {
@@ -105,7 +142,7 @@ impl Call<'_> {
             let body = answer.body(LONGEST_EVENT, &watch).await?;
             let mut out = Vec::new();
             let read = reader.whole(&body, &mut out);
-            self.hand_out(&mut out, handed);
+            self.hand_out(&mut out, this);
             return read;
         }
         let mut cutter = Cutter::new(LONGEST_EVENT);
@@ -114,7 +151,7 @@ impl Call<'_> {
             cutter.push(&piece);
             while let Some(event) = cutter.cut().map_err(|e| self.malformed(e.to_string()))? {
                 let step = reader.event(&event, &mut out);
-                self.hand_out(&mut out, handed);
+                self.hand_out(&mut out, this);
                 if reader.held() > LONGEST_ANSWER {
                     let most = LONGEST_ANSWER >> 20;
                     let error =
@@ -134,7 +171,7 @@ impl Call<'_> {
         if let Some(event) = cutter.rest() {
             // What cannot be read here was cut off, and says so below.
             let step = reader.event(&event, &mut out);
-            self.hand_out(&mut out, handed);
+            self.hand_out(&mut out, this);
             if matches!(step, Ok(Step::End)) {
                 return Ok(());
             }
@@ -146,17 +183,17 @@ impl Call<'_> {
         Err(CallError::new(Class::Network, what).hint("try again; what had arrived is kept as interrupted"))
     }
 
-    fn hand_out(&self, out: &mut Vec<Output>, handed: &mut bool) {
+    fn hand_out(&self, out: &mut Vec<Output>, this: &mut Try) {
         for output in out.drain(..) {
-            *handed = true;
+            this.handed = true;
             (self.hear)(output);
         }
     }
 
-    async fn refused(&self, translate: &dyn Translate, answer: Answer, watch: &Watch) -> CallError {
+    async fn refused(&self, answer: Answer, watch: &Watch) -> CallError {
         let (status, headers) = (answer.status, answer.headers.clone());
         let body = answer.error_body(watch).await;
-        let error = refused(translate, &self.to(), status, &headers, &body);
+        let error = refused(&self.to(), status, &headers, &body);
         CallError { retry_after: retry::asked(&headers, self.clock.now()), ..error }
     }
 
@@ -178,6 +215,18 @@ impl Call<'_> {
             biased;
             () = cancel.cancelled() => Err(CallError::cancelled()),
             () = tokio::time::sleep(wait) => Ok(()),
+        }
+    }
+
+    /// Waits for a server that is on its way up, and says so.
+    async fn stand_by(&self, wait: &Wait, error: &CallError, cancel: &CancellationToken) -> Result<(), CallError> {
+        let (provider, why) = (&self.provider.name, &error.message);
+        tracing::info!(%provider, model = self.model, waited = ?wait.waited, why, "waiting for the server");
+        (self.hear)(Output::Note(note(provider, error.class, wait.waited)));
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(CallError::cancelled()),
+            () = self.clock.sleep_until(wait.until) => Ok(()),
         }
     }
 

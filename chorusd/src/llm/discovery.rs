@@ -48,7 +48,8 @@ pub fn local_provider(name: &str, base_url: &str) -> Provider {
         kind: Kind::Openai,
         base_url: base_url.to_owned(),
         key: Key::None,
-        limits: Limits::default(),
+        limits: Limits::of(base_url),
+        max_output_tokens: None,
     }
 }
 
@@ -155,7 +156,7 @@ async fn pages(
     limits: Limits,
 ) -> Result<Vec<ModelInfo>, CallError> {
     let translate = providers::of(provider.kind);
-    let to = To { provider, key, model: "" };
+    let to = To { provider, key, model: "", images: false };
     let watch = Watch::new(limits, Instant::now() + limits.total);
     let mut found: Vec<ModelInfo> = Vec::new();
     let mut after = None;
@@ -165,7 +166,7 @@ async fn pages(
         if !(200..300).contains(&answer.status) {
             let (status, headers) = (answer.status, answer.headers.clone());
             let body = answer.error_body(&watch).await;
-            return Err(refused(translate, &to, status, &headers, &body));
+            return Err(refused(&to, status, &headers, &body));
         }
         let body = answer.body(LONGEST_LIST, &watch).await?;
         let page = translate.listed(&body).map_err(|why| {

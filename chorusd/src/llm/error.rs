@@ -19,6 +19,20 @@ pub struct CallError {
     pub partial: String,
     /// What the provider had counted before, with its cost where a price is known: it is paid for all the same.
     pub usage: Option<Box<Usage>>,
+    /// How far it had come.
+    pub progress: Progress,
+}
+
+/// How far a call had come before it failed: what it has used hangs from that.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Progress {
+    /// No server has heard of it.
+    #[default]
+    Unsent,
+    /// A server answered with an error instead of working on it.
+    Refused,
+    /// A server has the request, and had sent so many bytes of an answer.
+    Taken { received: u64 },
 }
 
 /// What kind of failure.
@@ -34,9 +48,17 @@ pub enum Class {
     Server,
     /// No connection, or one that broke.
     Network,
+    /// Nothing listens where the server should be: it may be on its way up.
+    Refused,
+    /// The server is there, and loads its model.
+    Loading,
     /// One of the configured limits was reached.
     Timeout,
     ContextTooLong,
+    /// The model was asked for a longer answer than it may give.
+    AnswerTooLong,
+    /// The model takes no images, and was sent one.
+    NoImages,
     BadRequest,
     /// The account has no money left, or has reached its own limit.
     SpendCap,
@@ -59,8 +81,12 @@ impl Class {
             Self::Overloaded => "overloaded",
             Self::Server => "server",
             Self::Network => "network",
+            Self::Refused => "refused",
+            Self::Loading => "loading",
             Self::Timeout => "timeout",
             Self::ContextTooLong => "context_too_long",
+            Self::AnswerTooLong => "answer_too_long",
+            Self::NoImages => "no_images",
             Self::BadRequest => "bad_request",
             Self::SpendCap => "spend_cap",
             Self::Malformed => "malformed",
@@ -73,7 +99,22 @@ impl Class {
 impl CallError {
     #[must_use]
     pub fn new(class: Class, message: impl Into<String>) -> Self {
-        Self { class, message: message.into(), hint: None, retry_after: None, partial: String::new(), usage: None }
+        Self {
+            class,
+            message: message.into(),
+            hint: None,
+            retry_after: None,
+            partial: String::new(),
+            usage: None,
+            progress: Progress::Unsent,
+        }
+    }
+
+    /// Notes that a server has the request.
+    #[must_use]
+    pub fn taken(mut self) -> Self {
+        self.progress = Progress::Taken { received: 0 };
+        self
     }
 
     /// Says what to do.

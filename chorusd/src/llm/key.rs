@@ -105,7 +105,14 @@ mod tests {
 
     fn with(key: Key) -> Result<Option<Secret>, CallError> {
         let limits = Limits::default();
-        read(&Provider { name: "p".into(), kind: Kind::Openai, base_url: "http://a".into(), key, limits })
+        read(&Provider {
+            name: "p".into(),
+            kind: Kind::Openai,
+            base_url: "http://a".into(),
+            key,
+            limits,
+            max_output_tokens: None,
+        })
     }
 
     fn env(value: &str) -> Key {

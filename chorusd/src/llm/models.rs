@@ -1,5 +1,6 @@
 //! The face of the part: which models there are, and calling them.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,8 @@ use super::call::Call;
 use super::discovery::{self, Local};
 use super::error::{CallError, Class};
 use super::key::{self, KeyFound};
-use super::output::Hear;
+use super::learned::{Amended, Learned};
+use super::output::{Hear, Output};
 use super::providers;
 use super::reply::Reply;
 use super::request::Request;
@@ -37,6 +39,9 @@ pub type Chance = Arc<dyn Fn() -> f64 + Send + Sync>;
 /// What every model of Anthropic takes at least.
 const CLAUDE_WINDOW: u64 = 200_000;
 
+/// The longest answer of a turn, in tokens, where nobody has configured another.
+const USUAL_ANSWER: u64 = 8192;
+
 /// All models that this daemon can call.
 pub struct Models {
     configured: BTreeMap<String, Provider>,
@@ -48,6 +53,7 @@ pub struct Models {
     file: PathBuf,
     /// What the last discovery found.
     found: RwLock<Available>,
+    learned: Learned,
     clients: Mutex<HashMap<ClientKind, Client>>,
     clock: Clock,
     redactor: Arc<Redactor>,
@@ -78,6 +84,7 @@ impl Models {
             chance: Arc::new(chance),
             file,
             found: RwLock::new(found),
+            learned: Learned::default(),
             clients: Mutex::default(),
             clock,
             redactor: Arc::new(Redactor::new(FingerprintKey::default)),
@@ -137,7 +144,8 @@ impl Models {
     }
 
     /// Calls a model. What comes is heard by `hear` at once, and the whole is returned; failures that pass by themselves
-    /// are tried again as long as nothing was handed out. Dropping the call, or cancelling it, closes the connection.
+    /// are tried again as long as nothing was handed out. A request that the model turns out not to take as it is, because of images
+    /// or of the length of the answer, is amended. Dropping the call, or cancelling it, closes the connection.
     ///
     /// # Errors
     /// Why there is no whole answer, with the part that there was.
@@ -148,7 +156,24 @@ impl Models {
         hear: Hear<'_>,
         cancel: CancellationToken,
     ) -> Result<Reply, CallError> {
-        self.call_by(self.policy, target, request, hear, cancel).await
+        let mut request = Cow::Borrowed(request);
+        loop {
+            let called =
+                self.call_by(self.policy, target, &self.learned.fitted(target, &request), hear, cancel.clone()).await;
+            let Err(error) = called else { return called };
+            match self.learned.learn(target, &request, &error) {
+                Some(Amended { request: amended, note }) => {
+                    tracing::info!(model = %target, %error, "the request is amended");
+                    note.into_iter().for_each(|note| hear(Output::Note(note)));
+                    request = Cow::Owned(amended);
+                }
+                // A prompt that leaves no room even for the shortest answer is what is too long.
+                None if error.class == Class::AnswerTooLong => {
+                    return Err(CallError { class: Class::ContextTooLong, ..error });
+                }
+                None => return Err(error),
+            }
+        }
     }
 
     /// As [`Models::call`], for a short answer that nobody watches, and with one try: whether there is another is up to the
@@ -204,6 +229,7 @@ impl Models {
                 .hint("`chorusctl models` lists what there is")
         })?;
         let (transport, key) = self.reach(&provider).await?;
+        let request = &*bounded(request, provider.max_output_tokens);
         let call = Call {
             transport,
             provider: &provider,
@@ -227,7 +253,9 @@ impl Models {
         };
         // What a provider says that this very call cost is better than its list, but not than what somebody configured.
         let told = reply.usage.cost_usd.is_some() && !self.prices.contains_key(&target.to_string());
-        if let Some(price) = self.price_of(target).filter(|_| !told) {
+        // Of tokens that nobody has counted the price is not known; the account estimates them.
+        let counted = reply.usage.input_tokens.is_some() || reply.usage.output_tokens.is_some();
+        if let Some(price) = self.price_of(target).filter(|_| !told && counted) {
             reply.usage.cost_usd = Some(super::reply::cost(&price, &reply.usage, reply.cache_write_tokens));
         }
         Ok(reply)
@@ -244,6 +272,41 @@ impl Models {
         })
     }
 
+    /// Returns false where a model is known to take no images: its server lists that, or has refused one.
+    #[must_use]
+    pub fn takes_images(&self, target: &Target) -> bool {
+        if self.learned.is_blind(target) {
+            return false;
+        }
+        let found = self.found.read().unwrap_or_else(PoisonError::into_inner);
+        let model = found.provider(&target.provider).and_then(|provider| provider.model(&target.model));
+        model.and_then(|model| model.images) != Some(false)
+    }
+
+    /// Returns the longest answer that a model is asked for in a turn, in tokens, before its window bounds it.
+    ///
+    /// Where the window is not known, `shown` stands for it, the tokens that the model is shown at most: a server of somebody's own
+    /// may be slow, and an answer that nothing ends would take minutes. A service on the Internet bounds answers by itself.
+    #[must_use]
+    pub fn longest_answer(&self, target: &Target, shown: u64) -> u64 {
+        let configured = self.provider(&target.provider).and_then(|provider| provider.max_output_tokens);
+        if let Some(configured) = configured {
+            return configured;
+        }
+        if self.is_own(target) && self.window_of(target).is_none() {
+            USUAL_ANSWER.min(shown / 5).max(1)
+        } else {
+            USUAL_ANSWER
+        }
+    }
+
+    /// Returns true for a server of somebody's own, which may be slow and take one request at a time: what is on the Internet is
+    /// reached by TLS.
+    #[must_use]
+    pub fn is_own(&self, target: &Target) -> bool {
+        self.provider(&target.provider).is_some_and(|provider| provider.base_url.starts_with("http://"))
+    }
+
     /// Whether the provider of `target` takes what somebody attaches.
     ///
     /// # Errors
@@ -252,21 +315,23 @@ impl Models {
         let refused = attachments.iter().find_map(|file| Some((file, self.unfit(target, file)?)));
         match refused {
             None => Ok(()),
-            Some((file, why)) => Err(Failure::invalid(format!("{} cannot be shown to {target}: {why}", file.name))
-                .hint("attach it as a smaller PNG or JPEG image, or choose a model that looks at images")),
+            Some((file, why)) => {
+                let hint = if self.takes_images(target) {
+                    "attach it as a smaller PNG or JPEG image, or choose a model that looks at images"
+                } else {
+                    "choose a model that looks at images: chorusctl agent config NAME model PROVIDER/MODEL"
+                };
+                Err(Failure::invalid(format!("{} cannot be shown to {target}: {why}", file.name)).hint(hint))
+            }
         }
     }
 
     /// Why `target` would not be shown an image that somebody attaches; `None`: it is no image, or it would, as far as is known.
     #[must_use]
     pub fn unfit(&self, target: &Target, attachment: &Attachment) -> Option<String> {
-        let found = self.found.read().unwrap_or_else(PoisonError::into_inner);
-        let model = found.provider(&target.provider).and_then(|provider| provider.model(&target.model));
-        let blind = model.is_some_and(|model| model.images == Some(false));
-        if blind && providers::images::has_bytes(attachment) {
+        if providers::images::has_bytes(attachment) && !self.takes_images(target) {
             return Some("the model looks at no images".into());
         }
-        drop(found);
         let Provider { kind, .. } = self.provider(&target.provider)?;
         providers::images::problem(attachment, kind)
     }
@@ -314,6 +379,7 @@ impl Models {
         let before = self.available();
         let found = discovery::discover(self, &before).await;
         self.found.write().unwrap_or_else(PoisonError::into_inner).clone_from(&found);
+        self.learned.forget();
         let (file, kept) = (self.file.clone(), found.clone());
         let written = tokio::task::spawn_blocking(move || discovery::keep(&file, &kept)).await;
         if let Ok(Err(e)) = written {
@@ -371,6 +437,15 @@ impl Models {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner).entry(kind).or_insert_with(|| client.clone());
         Ok((Transport::new(client, provider), key))
     }
+}
+
+/// The request with the longest answer that is configured.
+fn bounded(request: &Request, most: Option<u64>) -> Cow<'_, Request> {
+    let most = most.map_or(u32::MAX, |most| u32::try_from(most).unwrap_or(u32::MAX));
+    if request.max_tokens <= most {
+        return Cow::Borrowed(request);
+    }
+    Cow::Owned(Request { max_tokens: most, ..request.clone() })
 }
 
 /// The randomness of a new UUID, which comes from the system.

@@ -15,6 +15,8 @@ pub enum Output {
         id: String,
         name: String,
     },
+    /// What the caller is to know meanwhile, in one line.
+    Note(String),
     /// The try before this failed; the next comes after `wait`.
     Retry {
         /// The number of the next try: 2 to 4.

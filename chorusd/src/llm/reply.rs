@@ -25,6 +25,14 @@ impl Reply {
     pub fn shaped(&self) -> &str {
         self.tool_calls.first().map_or(&*self.content, |call| call.params.get())
     }
+
+    /// Returns the bytes of all that the model wrote: text, calls and thinking.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        let calls = self.tool_calls.iter().map(|call| call.name.len() + call.params.get().len());
+        let thinking = self.provider.as_ref().map_or(0, |blocks| blocks.get().len());
+        (self.content.len() + calls.sum::<usize>() + thinking) as u64
+    }
 }
 
 /// Why the model stopped.

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use chorus_proto::Message;
 use serde_json::Value;
 
+use super::providers::images::{describe_images, is_image};
+
 /// One call, whoever the provider is.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
@@ -23,6 +25,22 @@ pub struct Request {
     pub shape: Option<&'static Shape>,
     /// The longest answer, in tokens.
     pub max_tokens: u32,
+}
+
+impl Request {
+    /// Returns true where a message has an image.
+    #[must_use]
+    pub fn has_images(&self) -> bool {
+        self.messages.iter().flat_map(|message| &message.attachments).any(is_image)
+    }
+
+    /// The same with words in the place of its images; `None`: it has none.
+    #[must_use]
+    pub fn without_images(&self) -> Option<Self> {
+        let mut request = self.clone();
+        let images: usize = request.messages.iter_mut().map(describe_images).sum();
+        (images > 0).then_some(request)
+    }
 }
 
 /// The form of an answer, for providers that can hold a model to one.

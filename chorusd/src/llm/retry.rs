@@ -28,19 +28,26 @@ impl Default for Policy {
 
 impl Policy {
     /// How long to wait after try `attempt` (from 1) failed with `error`; `None`: it is the last. `chance` is a number
-    /// from 0 up to 1: with full jitter, many agents that failed together do not come back together.
+    /// from 0 up to 1.
     #[must_use]
     pub fn wait(&self, error: &CallError, attempt: u32, chance: f64) -> Option<Duration> {
         if attempt >= self.tries || !passes(error.class) {
             return None;
         }
-        let longest = self.base.saturating_mul(1 << (attempt - 1).min(16)).min(self.cap);
         match error.retry_after {
             Some(asked) if asked > self.asked => None,
             // What was asked for is waited at least.
             Some(asked) => Some(asked + self.base.mul_f64(chance).min(asked / 4)),
-            None => Some(longest.mul_f64(chance)),
+            None => Some(self.backoff(attempt, chance)),
         }
+    }
+
+    /// Returns the wait after try `attempt` (from 1), which doubles from try to try. Half of it is chance: agents that failed together do
+    /// not come back together, and none comes back at once.
+    #[must_use]
+    pub fn backoff(&self, attempt: u32, chance: f64) -> Duration {
+        let half = self.base.saturating_mul(1 << (attempt - 1).min(16)).min(self.cap) / 2;
+        half + half.mul_f64(chance)
     }
 
     /// Whether the provider asked for more patience than there is.
@@ -54,10 +61,12 @@ impl Policy {
 fn passes(class: Class) -> bool {
     match class {
         Class::RateLimited | Class::Overloaded | Class::Server | Class::Network => true,
+        Class::Refused | Class::Loading => true,
         // The limits are what somebody is willing to wait: they are not waited for four times.
         Class::Timeout => false,
         Class::Auth | Class::Denied | Class::NotFound | Class::SpendCap => false,
-        Class::ContextTooLong | Class::BadRequest | Class::Malformed | Class::Cancelled => false,
+        Class::ContextTooLong | Class::AnswerTooLong | Class::NoImages | Class::BadRequest => false,
+        Class::Malformed | Class::Cancelled => false,
     }
 }
 
@@ -90,7 +99,7 @@ mod tests {
         let policy = Policy::default();
         let wait = |attempt, chance| policy.wait(&error(Class::Overloaded, None), attempt, chance);
         assert_eq!([1, 2, 3].map(|n| wait(n, 1.0).unwrap().as_millis()), [500, 1000, 2000]);
-        assert_eq!(wait(1, 0.0), Some(Duration::ZERO));
+        assert_eq!(wait(1, 0.0), Some(Duration::from_millis(250)), "half of it is certain");
         assert_eq!(wait(4, 1.0), None);
         let patient = Policy { tries: 100, ..policy };
         assert_eq!(patient.wait(&error(Class::Server, None), 90, 1.0), Some(policy.cap));
@@ -108,7 +117,9 @@ mod tests {
 
     #[test]
     fn only_what_passes_by_itself_is_tried_again() {
-        for class in [Class::RateLimited, Class::Overloaded, Class::Server, Class::Network] {
+        for class in
+            [Class::RateLimited, Class::Overloaded, Class::Server, Class::Network, Class::Refused, Class::Loading]
+        {
             assert!(Policy::default().wait(&error(class, None), 1, 0.5).is_some(), "{class:?}");
         }
         for class in [
@@ -116,6 +127,8 @@ mod tests {
             Class::Denied,
             Class::BadRequest,
             Class::ContextTooLong,
+            Class::AnswerTooLong,
+            Class::NoImages,
             Class::SpendCap,
             Class::Timeout,
             Class::Malformed,

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Url, redirect};
+use reqwest::{Client, redirect};
 use tokio::time::{Instant, timeout_at};
 
 use super::error::{CallError, Class};
-use crate::config::{Limits, Provider};
+use crate::config::{Limits, Provider, is_here};
 
 /// How much of an error is read.
 const ERROR_BODY: usize = 64 << 10;
@@ -91,6 +91,12 @@ impl Transport {
     }
 
     fn unreachable(&self, error: &reqwest::Error, watch: &Watch) -> CallError {
+        let failed = self.no_answer(error, watch);
+        // A server that hangs up before it answers has read the request.
+        if error.is_connect() || error.is_builder() { failed } else { failed.taken() }
+    }
+
+    fn no_answer(&self, error: &reqwest::Error, watch: &Watch) -> CallError {
         let Self { name, base_url, .. } = self;
         if error.is_connect() && error.is_timeout() {
             let limit = humantime::format_duration(watch.limits.connect);
@@ -102,7 +108,8 @@ impl Transport {
         } else {
             "check the network and `base_url`"
         };
-        CallError::new(Class::Network, format!("cannot reach {name} ({base_url}): {}", reason(error))).hint(hint)
+        let class = if is_refused(error) { Class::Refused } else { Class::Network };
+        CallError::new(class, format!("cannot reach {name} ({base_url}): {}", reason(error))).hint(hint)
     }
 }
 
@@ -213,14 +220,21 @@ impl Watch {
         };
         CallError::new(Class::Timeout, what)
             .hint(format!("try again; `{key}` of [providers.{name}] in config.toml is the limit"))
+            .taken()
     }
 }
 
-/// Whether a URL names this machine.
-pub fn is_here(url: &str) -> bool {
-    let host = Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
-    let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
-    host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
+/// Returns true where nobody listens at the address.
+fn is_refused(error: &reqwest::Error) -> bool {
+    let mut source = error.source();
+    while let Some(error) = source {
+        let io = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        if io == Some(std::io::ErrorKind::ConnectionRefused) {
+            return true;
+        }
+        source = error.source();
+    }
+    false
 }
 
 /// The innermost reason, which is the one that says something.

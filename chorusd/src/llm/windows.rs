@@ -11,8 +11,8 @@ use tokio::time::Instant;
 use super::available::ModelInfo;
 use super::models::Models;
 use super::providers::{self, To};
-use super::transport::{Ask, Transport, Watch, is_here};
-use crate::config::{Kind, Limits, Provider};
+use super::transport::{Ask, Transport, Watch};
+use crate::config::{Kind, Limits, Provider, is_here};
 
 /// The longest answer that is read; that of Ollama has a licence and a template in it.
 const LONGEST: usize = 4 << 20;
@@ -46,13 +46,18 @@ struct Server {
 
 impl Server {
     async fn of(models: &Models, provider: &Provider, limits: Limits) -> Option<Self> {
-        let root = provider.base_url.strip_suffix("/v1").filter(|root| is_here(root))?;
-        if provider.kind != Kind::Openai {
+        let root = match provider.kind {
+            Kind::Openai => provider.base_url.strip_suffix("/v1")?,
+            // The same servers speak Messages, too, and have these addresses beside them.
+            Kind::Anthropic => provider.base_url.strip_suffix("/v1").unwrap_or(&provider.base_url),
+        };
+        if !is_here(root) {
             return None;
         }
         let at = Provider { base_url: root.to_owned(), ..provider.clone() };
         let (transport, key) = models.reach(&at).await.ok()?;
-        let ask = providers::of(at.kind).ask_list(&To { provider: &at, key: key.as_ref(), model: "" }, None).ok()?;
+        let to = To { provider: &at, key: key.as_ref(), model: "", images: false };
+        let ask = providers::of(at.kind).ask_list(&to, None).ok()?;
         Some(Self { transport, ask, limits })
     }
 
@@ -75,10 +80,13 @@ impl Server {
         stream::iter(unknown)
             .for_each_concurrent(AT_ONCE, |model| async move {
                 let body = json!({"model": model.id}).to_string().into_bytes();
-                model.context_length = match loaded.of(&model.id) {
-                    Some(length) => Some(length),
-                    None => self.send::<Show>("/api/show", Some(body)).await.and_then(|show| show.length()),
-                };
+                model.context_length = loaded.of(&model.id);
+                if model.context_length.is_some() {
+                    return;
+                }
+                if let Some(show) = self.send::<Show>("/api/show", Some(body)).await {
+                    (model.context_length, model.images) = (show.length(), show.images());
+                }
             })
             .await;
     }
@@ -98,15 +106,18 @@ struct LmModel {
     /// Of one that is loaded: with less it takes less.
     #[serde(default)]
     loaded_context_length: Option<u64>,
+    /// `llm`, `vlm` (one that looks at images) or `embeddings`.
+    #[serde(default, rename = "type")]
+    kind: Option<String>,
 }
 
 impl LmStudio {
     fn note(self, found: &mut [ModelInfo]) {
         for told in self.data {
             let length = told.loaded_context_length.or(told.max_context_length).filter(|tokens| *tokens > 0);
-            if let (Some(length), Some(model)) = (length, found.iter_mut().find(|model| model.id == told.id)) {
-                model.context_length = Some(length);
-            }
+            let Some(model) = found.iter_mut().find(|model| model.id == told.id) else { continue };
+            model.context_length = length.or(model.context_length);
+            model.images = told.kind.map(|kind| kind == "vlm").or(model.images);
         }
     }
 }
@@ -115,6 +126,15 @@ impl LmStudio {
 #[derive(Deserialize)]
 struct Props {
     default_generation_settings: Settings,
+    #[serde(default)]
+    modalities: Option<Modalities>,
+}
+
+/// What it takes besides text.
+#[derive(Deserialize)]
+struct Modalities {
+    #[serde(default)]
+    vision: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -128,6 +148,7 @@ impl Props {
         if let [model] = found {
             let length = Some(self.default_generation_settings.n_ctx).filter(|tokens| *tokens > 0);
             model.context_length = length.or(model.context_length);
+            model.images = self.modalities.and_then(|takes| takes.vision).or(model.images);
         }
     }
 }
@@ -160,9 +181,16 @@ struct Show {
     parameters: Option<String>,
     #[serde(default)]
     model_info: Map<String, Value>,
+    /// `completion`, `tools`, `vision` and others.
+    #[serde(default)]
+    capabilities: Option<Vec<String>>,
 }
 
 impl Show {
+    fn images(&self) -> Option<bool> {
+        self.capabilities.as_ref().map(|can| can.iter().any(|one| one == "vision"))
+    }
+
     /// What the model is given by its file, else what it was trained for.
     fn length(&self) -> Option<u64> {
         let given = self.parameters.iter().flat_map(|text| text.lines()).find_map(|line| {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use chorus_proto::Message;
-use chorus_proto::methods::import::Skipped;
+use chorus_proto::methods::import::{CommitResult, Skipped};
 use tokio::sync::mpsc;
 
 use super::secrets::Search;
@@ -41,6 +41,7 @@ pub struct Collector {
     progress: Box<dyn FnMut(u64) + Send>,
     pub skipped: Vec<Skipped>,
     pub skipped_total: u64,
+    messages: u64,
     redactor: Arc<Redactor>,
     redact: bool,
     /// Secrets that were found.
@@ -63,7 +64,24 @@ impl Collector {
         (redactor, redact): (Arc<Redactor>, bool),
     ) -> Self {
         let (skipped, skipped_total) = (Vec::new(), 0);
-        Self { dir, current: None, done, progress, skipped, skipped_total, redactor, redact, secrets: 0 }
+        let (messages, secrets) = (0, 0);
+        Self { dir, current: None, done, progress, skipped, skipped_total, messages, redactor, redact, secrets }
+    }
+
+    /// What was found besides the sessions.
+    #[must_use]
+    pub fn result(self) -> CommitResult {
+        let warning = self.warning();
+        let Self { skipped, skipped_total, secrets, .. } = self;
+        CommitResult { sessions: Vec::new(), skipped, skipped_total, secrets_found: Some(secrets), warning }
+    }
+
+    /// What is to be said loudly of the file: more than a tenth of what it has was skipped.
+    fn warning(&self) -> Option<String> {
+        let (skipped, all) = (self.skipped_total, self.skipped_total + self.messages);
+        (skipped > all / 10).then(|| {
+            format!("{skipped} of {all} entries were skipped: much of the conversation may be missing, or the format was guessed wrong")
+        })
     }
 }
 
@@ -82,6 +100,7 @@ impl Sink for Collector {
         let (message, json) = clean.as_ref().map_or((message, json), |(message, json)| (message, json));
         current.body.add(json)?;
         current.totals.add(message.role, message.chars());
+        self.messages += 1;
         current.digest.push(message);
         if current.first.is_none() {
             current.first = Some((slug::of_content(&message.content), message.timestamp));

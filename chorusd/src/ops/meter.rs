@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::{Ops, blocking};
 use crate::agent::directory::Entry;
-use crate::agent::prompt::{estimated, fits};
+use crate::agent::prompt::{estimated, fits, room_for_tools};
 use crate::agent::{Facts, memories, meter};
 use crate::failure::Result;
 use crate::tools;
@@ -44,17 +44,18 @@ pub async fn read(ops: &Ops, entries: &[Arc<Entry>]) -> Result<HashMap<Uuid, Met
     let (mut models, mut meters) = (HashMap::new(), HashMap::new());
     for (fixed, shown, facts) in measured.await? {
         let Some(name) = &facts.model else { continue };
-        let tools = tools::tokens(facts.rules());
         if !models.contains_key(name) {
             models.insert(name.clone(), look_up(ops, name).await?);
         }
         let Some(Some(Model { window, ratio })) = models.get(name).copied() else { continue };
         // As the prompt is cut for a model that takes little.
-        let shown = shown.min(fits(&facts, window.map(|window| estimated(window, ratio)), fixed + tools));
-        let due = fixed + tools + shown;
+        let takes = window.map(|window| estimated(window, ratio));
+        let tools = tools::offer(facts.rules(), room_for_tools(takes, fixed));
+        let shown = shown.min(fits(&facts, takes, fixed + tools.tokens));
+        let due = fixed + tools.tokens + shown;
         // Far below what a float counts exactly.
         let used = (due as f64 * ratio.unwrap_or(1.0)).round() as u64;
-        meters.insert(facts.id, Meter { used, window, calibrated: ratio.is_some() });
+        meters.insert(facts.id, Meter { used, window, calibrated: ratio.is_some(), tools: tools.cut });
     }
     Ok(meters)
 }

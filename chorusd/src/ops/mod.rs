@@ -85,6 +85,10 @@ pub struct Ops {
     pub backups: backup::Backups,
     /// How Discord stands, and what verbs ask of it.
     pub discord: discord::Discord,
+    /// What sessions that were compared lately have in common.
+    pub commons: session::diff::Commons,
+    /// How far sessions are exported.
+    pub checkpoints: session::checkpoints::Checkpoints,
     /// What agents send each other.
     pub relay: Arc<outside::Relay>,
 }

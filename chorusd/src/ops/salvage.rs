@@ -4,7 +4,7 @@ use std::path::Path;
 
 use chorus_proto::methods::doctor::Salvaged;
 use chorus_proto::session::SESSION_SCHEMA;
-use chorus_proto::{ErrorKind, Session, SessionHeader, SummarySource, Trigger, WorkingSet};
+use chorus_proto::{ErrorKind, Session, SessionHeader, Trigger, WorkingSet};
 use uuid::Uuid;
 
 use super::session::get;
@@ -61,6 +61,11 @@ pub async fn salvage(ops: &Ops) -> Result<Salvaged> {
 
 /// Takes what a journal that was set aside has. Returns false if nothing of it can be read: a later release may read it.
 async fn of_incident(ops: &Ops, incident: &mut Incident, done: &mut Salvaged) -> Result<bool> {
+    if incident.facts.catalog {
+        // The start has taken what can be had of it; what is lost stays lost, and was seen.
+        incident.facts.incomplete = incident.facts.lost;
+        return Ok(true);
+    }
     let dir = incident.dir.clone();
     let found = match blocking(move || read_aside(&dir)).await {
         Ok(found) => found,
@@ -133,6 +138,7 @@ async fn take(ops: &Ops, head: &Head, all: Readable, live: Live, done: &mut Salv
     let (agent, expected) = (head.agent, head.totals.messages);
     let Readable { session, mut messages, working_set, unreadable, outside } = all;
     done.unreadable += unreadable;
+    done.expected = Some(done.expected.unwrap_or(0) + expected);
     if let Some((id, count)) = session {
         match of_session(ops, id, count).await {
             Ok(mut first) => {
@@ -220,10 +226,7 @@ async fn keep(
             session_id: session_id.to_owned(),
             agent_id: of.id,
             agent_name: of.name.clone(),
-            summary_source: match extract.summary {
-                Some(_) => SummarySource::Extractive,
-                None => SummarySource::None,
-            },
+            summary_source: extract.source(),
             description: extract.title,
             summary: extract.summary,
             saved_at: now,

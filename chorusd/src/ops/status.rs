@@ -1,16 +1,19 @@
 //! `hello`, `status`, `daemon.stop`.
 
+use std::cmp::Reverse;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use chorus_proto::PROTOCOL;
 use chorus_proto::methods::daemon::{
-    DaemonInfo, DiscordInfo, DiscordState, HelloParams, HelloResult, ModelCounts, SandboxInfo, StatusParams,
-    StatusResult, StopParams, StopResult, TaskCounts,
+    AgentTotals, DaemonInfo, DiscordInfo, DiscordState, HelloParams, HelloResult, ModelCounts, SandboxInfo,
+    StatusParams, StatusResult, StopParams, StopResult, TaskCounts,
 };
 
-use super::discord::{State, servers};
+use super::discord::{State, servers, troubles};
 use super::{Ops, select, view};
+use crate::agent::directory::Entry;
 use crate::failure::Result;
 
 /// How long a status waits for what is found out once.
@@ -38,9 +41,13 @@ pub async fn hello(ops: &Ops, _: HelloParams) -> Result<HelloResult> {
 /// # Errors
 /// `agent_not_found`, or a database that cannot be read.
 pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
-    let entries = match &params.agent {
-        Some(name) => vec![select::agent(ops, Some(name)).await?],
-        None => super::agent::refresh_all(ops, ops.directory.all()).await?,
+    let (entries, totals) = match (&params.agent, params.limit) {
+        (Some(name), _) => (vec![select::agent(ops, Some(name)).await?], None),
+        (None, None) => (super::agent::refresh_all(ops, ops.directory.all()).await?, None),
+        (None, Some(limit)) => {
+            let (first, totals) = first(ops, limit);
+            (super::agent::refresh_all(ops, first).await?, Some(totals))
+        }
     };
     let only = params.agent.as_ref().and_then(|_| entries.first()).map(|entry| entry.facts.id);
     let (running, finished) = ops.registry.world.tasks.counts(only);
@@ -61,23 +68,55 @@ pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
         tasks: TaskCounts { running, finished },
         discord: discord(ops),
         models: ModelCounts { available: ops.models.count() },
+        totals,
     })
+}
+
+/// The agents that come first where there is room for so many: those with a live context, of these the ones that were
+/// active last; then the others. Both by name.
+fn first(ops: &Ops, limit: u64) -> (Vec<Arc<Entry>>, AgentTotals) {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let live = ops.registry.infos();
+    let last_activity = |entry: &Entry| live.get(&entry.facts.id).map(|info| info.last_activity_at);
+    let (mut first, idle): (Vec<_>, Vec<_>) =
+        ops.directory.all().into_iter().partition(|entry| last_activity(entry).is_some());
+    let totals = AgentTotals {
+        active: first.len() as u64,
+        idle: idle.len() as u64,
+        approvals: ops.registry.world.approvals.total(),
+    };
+    if first.len() > limit {
+        first.sort_by_key(|entry| Reverse(last_activity(entry)));
+        first.truncate(limit);
+        first.sort_by(|one, other| one.facts.name.cmp(&other.facts.name));
+    }
+    let room = limit - first.len();
+    first.extend(idle.into_iter().take(room));
+    (first, totals)
 }
 
 /// How the connection to Discord stands.
 fn discord(ops: &Ops) -> DiscordInfo {
     let info = |state| DiscordInfo { state: Some(state), ..DiscordInfo::default() };
     match ops.discord.state() {
-        State::Off => info(DiscordState::Off),
+        State::Off => DiscordInfo {
+            why: (!ops.config.discord.is_wanted()).then(|| "there is no token".to_owned()),
+            ..info(DiscordState::Off)
+        },
         State::Connecting => info(DiscordState::Connecting),
         State::Connected => {
-            let strangers = ops.discord.strangers();
-            let amiss = !strangers.is_empty();
+            let amiss = [
+                (troubles::channels(ops), troubles::CHANNELS),
+                (troubles::posts(ops), troubles::POSTS),
+                (ops.discord.strangers(), servers::HINT),
+            ];
+            let amiss: Vec<_> = amiss.into_iter().filter(|(what, _)| !what.is_empty()).collect();
+            let all: Vec<String> = amiss.iter().flat_map(|(what, _)| what.iter().cloned()).collect();
             DiscordInfo {
                 connected: true,
                 guilds: ops.discord.guilds(),
-                why: amiss.then(|| strangers.join("; ")),
-                hint: amiss.then(|| servers::HINT.to_owned()),
+                why: (!all.is_empty()).then(|| all.join("; ")),
+                hint: amiss.first().map(|(_, hint)| (*hint).to_owned()),
                 ..info(DiscordState::Connected)
             }
         }

@@ -43,5 +43,6 @@ fn shown(sums: &Sums) -> UsageSums {
         cache_read_tokens: sums.cache_read,
         cost_usd: sums.known_cost(),
         unpriced_calls: sums.unpriced,
+        estimated_calls: sums.by_estimate,
     }
 }

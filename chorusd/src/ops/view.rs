@@ -104,6 +104,9 @@ pub async fn path(ops: &Ops, session: &SessionHeader) -> Result<PathBuf> {
 /// # Errors
 /// A database that cannot be read.
 pub async fn agents(ops: &Ops, entries: &[Arc<Entry>]) -> Result<Vec<Agent>> {
+    if entries.is_empty() {
+        return Ok(Vec::new());
+    }
     let ids: Vec<Uuid> = entries.iter().map(|entry| entry.facts.id).collect();
     let last = ops.store.catalog.last_of_each(ids).await?;
     let today = ops.usage.spent_today().await?;
@@ -170,6 +173,7 @@ fn active(
         context,
         last_session,
         today,
+        turn: ops.registry.running.of(entry.facts.id, ops.clock.ticks()),
         approvals: ops.registry.world.approvals.count(entry.facts.id),
         problem: entry.problem.clone(),
     }
@@ -199,6 +203,7 @@ pub fn destroyed(ops: &Ops, row: &AgentRow) -> Agent {
         context: None,
         last_session: None,
         today: None,
+        turn: None,
         approvals: 0,
         problem: None,
     }

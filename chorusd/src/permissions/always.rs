@@ -4,6 +4,7 @@ use chorus_proto::methods::permissions::Decision;
 use serde_json::{Value, json};
 
 use super::profile::Profile;
+use super::shell::WorkspacePaths;
 use super::spec::{MAX_PATTERN, MAX_RULES};
 
 impl Profile {
@@ -12,7 +13,7 @@ impl Profile {
     /// # Errors
     /// Why not, for a person.
     pub fn can_always(&self, action: &str) -> Result<(), String> {
-        let (verdict, guard) = self.guarded(action);
+        let (verdict, guard) = self.guarded(action, &WorkspacePaths::default());
         let spec = self.spec();
         match (verdict.decision, guard) {
             (Decision::Deny, _) => Err("the profile denies it".into()),

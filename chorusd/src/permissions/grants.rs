@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::who::Requester;
+use crate::who::{Requester, SERVER_OWNER};
+
+/// The profile that the owner of a server may grant by that.
+const LOCKED: &str = "locked";
 
 /// `[permission_grants]`: for each role the profiles that its members may grant.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,7 +41,9 @@ impl Grants {
             (Requester::Person { name, roles, .. }, Some(profile)) => {
                 let granted: Vec<&str> =
                     roles.iter().filter_map(|role| self.by_role.get(role)).flatten().map(String::as_str).collect();
-                if granted.contains(&profile) {
+                // It grants nothing: whoever owns a server may take everything from its agents.
+                let locked = profile == LOCKED && roles.iter().any(|role| role == SERVER_OWNER);
+                if locked || granted.contains(&profile) {
                     return Ok(());
                 }
                 let may = if granted.is_empty() { "none".to_owned() } else { granted.join(", ") };

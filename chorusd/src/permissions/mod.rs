@@ -18,4 +18,5 @@ pub use action::{Action, BASH};
 pub use grants::Grants;
 pub use profile::Profile;
 pub use profiles::Profiles;
+pub use shell::WorkspacePaths;
 pub use spec::{Place, Problem, Spec};

@@ -9,7 +9,7 @@ use regex_automata::util::syntax;
 
 use super::action::BASH;
 use super::offers::Offers;
-use super::shell::{self, Call, Piece};
+use super::shell::{self, Call, Piece, WorkspacePaths};
 use super::spec::{Problem, Spec};
 use super::spelled::Spelled;
 
@@ -110,7 +110,13 @@ impl Profile {
     /// action that is in `always`, whole and to the letter, is allowed, unless it cannot be seen through.
     #[must_use]
     pub fn judge(&self, action: &str) -> Verdict {
-        let (verdict, guard) = self.guarded(action);
+        self.judge_in(action, &WorkspacePaths::default())
+    }
+
+    /// Judges as [`Profile::judge`] does, the files of commands by the names that they have in `workspace` too.
+    #[must_use]
+    pub fn judge_in(&self, action: &str, workspace: &WorkspacePaths) -> Verdict {
+        let (verdict, guard) = self.guarded(action, workspace);
         let place = self.spec.always.iter().position(|always| always == action);
         match (verdict.decision, guard, place) {
             (Decision::Ask, None, Some(index)) => {
@@ -121,9 +127,9 @@ impl Profile {
     }
 
     /// The verdict of the patterns, and why nothing can make it better than `ask`, where that is so.
-    pub(super) fn guarded(&self, action: &str) -> (Verdict, Option<String>) {
+    pub(super) fn guarded(&self, action: &str, workspace: &WorkspacePaths) -> (Verdict, Option<String>) {
         match action.strip_prefix(BASH) {
-            Some(command) if self.spec.bash == BashMode::Parsed => self.command(command),
+            Some(command) if self.spec.bash == BashMode::Parsed => self.command(command, workspace),
             _ => {
                 let (decision, rule) = self.told(self.find(action));
                 let parts = vec![Part { action: action.to_owned(), decision, rule: rule.clone() }];
@@ -132,8 +138,8 @@ impl Profile {
         }
     }
 
-    fn command(&self, command: &str) -> (Verdict, Option<String>) {
-        let script = shell::read(command);
+    fn command(&self, command: &str, workspace: &WorkspacePaths) -> (Verdict, Option<String>) {
+        let script = shell::read(command, workspace);
         let guard = script.guard.clone().or_else(|| script.pieces.iter().find_map(|piece| piece.guard.clone()));
         let parts: Vec<Part> = script.pieces.into_iter().map(|piece| self.piece(piece)).collect();
         let strictest = parts.iter().min_by_key(|part| part.decision);

@@ -7,27 +7,14 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::value::RawValue;
 
 use super::Redactor;
+use super::matrix::kinds::{ALNUM, made};
 use crate::config::Secret;
 
-const ALNUM: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 const HEX: &str = "0123456789abcdef";
 
 fn redactor() -> Arc<Redactor> {
     Arc::new(Redactor::new(|| [7; 32]))
-}
-
-/// Letters by chance, the same each time.
-fn made(alphabet: &str, count: usize, seed: u64) -> String {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let letters = alphabet.as_bytes();
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        char::from(letters[usize::try_from(state >> 33).unwrap() % letters.len()])
-    };
-    (0..count).map(|_| next()).collect()
 }
 
 fn jwt(seed: u64) -> String {

@@ -24,7 +24,8 @@ use tokio_util::sync::CancellationToken;
 use super::dispatch::{Caller, dispatch};
 use super::line::{Line, watch};
 use super::reply::{self, Frame};
-use super::unfinished::{Given, Room, Unfinished};
+use super::room::Room;
+use super::unfinished::{Given, Unfinished, busy};
 use crate::ops::Ops;
 use crate::ops::events::subscribe::{Heard, Subscription};
 
@@ -63,11 +64,12 @@ pub async fn serve(stream: Stream, ops: Arc<Ops>, connection: u64, room: Room, s
 
 struct Connection {
     codec: FrameCodec,
-    unfinished: Unfinished,
     incoming: BytesMut,
+    /// Dropped after what was received, whose room it holds.
+    unfinished: Unfinished,
     running: FuturesUnordered<BoxFuture<'static, Option<Frame>>>,
     notifications: mpsc::Receiver<Frame>,
-    subscriptions: mpsc::Receiver<Subscription>,
+    subscriptions: mpsc::Receiver<Box<Subscription>>,
     subscription: Option<Subscription>,
     line: Arc<Line>,
     ops: Arc<Ops>,
@@ -79,9 +81,10 @@ enum Next {
     Answer(Option<Frame>),
     Stuck,
     Notify(Frame),
-    Subscribe(Subscription),
+    Subscribe(Box<Subscription>),
     Heard(Option<Heard>),
     Room(Given),
+    Evicted,
     Read(io::Result<usize>),
     Stop,
 }
@@ -128,11 +131,12 @@ impl Connection {
             // One that cannot be read yet must not hold room meanwhile.
             if open && self.running.len() < MAX_RUNNING {
                 self.unfinished.announced(&self.incoming, self.ops.config.max_frame);
+                self.unfinished.reserve(&mut self.incoming);
             }
             let waits = self.unfinished.waits();
             let may_read = open && !waits && self.running.len() < MAX_RUNNING;
             let limit = partial.then_some(self.unfinished.left());
-            let began = Instant::now();
+            let (began, evicted) = (Instant::now(), self.unfinished.evicted());
             let next = tokio::select! {
                 biased;
                 Some(answer) = self.running.next() => Next::Answer(answer),
@@ -141,6 +145,7 @@ impl Connection {
                 Some(subscription) = self.subscriptions.recv() => Next::Subscribe(subscription),
                 heard = hear(&mut self.subscription, &self.ops), if open => Next::Heard(heard),
                 given = self.unfinished.room(), if open && waits => Next::Room(given),
+                () = evicted, if open => Next::Evicted,
                 read = read(socket, &mut self.incoming, limit), if may_read => Next::Read(read),
                 () = stop.cancelled(), if open => Next::Stop,
             };
@@ -149,17 +154,24 @@ impl Connection {
                 self.unfinished.waited(began.elapsed());
             }
             match next {
-                Next::Answer(Some(frame)) | Next::Notify(frame) => self.line.write(frame).await?,
+                Next::Answer(Some(frame)) | Next::Notify(frame) => {
+                    self.unfinished.while_written(self.line.write(frame)).await?
+                }
                 Next::Answer(None) => {}
-                Next::Stuck => self.line.flush().await?,
-                Next::Subscribe(subscription) => self.subscription = Some(subscription),
-                Next::Heard(Some(heard)) => self.line.write(heard_frame(&heard)).await?,
+                Next::Stuck => self.unfinished.while_written(self.line.flush()).await?,
+                Next::Subscribe(subscription) => self.subscription = Some(*subscription),
+                Next::Heard(Some(heard)) => self.unfinished.while_written(self.line.write(heard_frame(&heard))).await?,
                 Next::Heard(None) => self.subscription = None,
                 Next::Room(given) => {
                     if let Err(busy) = self.unfinished.take(given) {
-                        self.line.write(reply::error(None, &busy)).await?;
                         open = self.stop_reading();
+                        self.line.write(reply::error(None, &busy)).await?;
                     }
+                }
+                Next::Evicted => {
+                    open = self.stop_reading();
+                    let busy = busy("a long frame came too slowly while others waited to send theirs");
+                    self.line.write(reply::error(None, &busy)).await?;
                 }
                 Next::Read(read) => match read? {
                     0 if partial => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -212,14 +224,18 @@ async fn read(socket: &AsyncFd<Arc<OwnedFd>>, into: &mut BytesMut, limit: Option
 }
 
 async fn read_some(socket: &AsyncFd<Arc<OwnedFd>>, into: &mut BytesMut) -> io::Result<usize> {
-    if into.capacity() == into.len() {
-        into.reserve(4096);
+    if into.is_empty() {
+        // A connection that waits for its client needs no memory for what may come.
+        *into = BytesMut::new();
     }
     // A client that always has more to say must not keep the thread to itself.
     tokio::task::coop::consume_budget().await;
-    let (held, room) = (into.len(), (into.capacity() - into.len()).min(READ));
     loop {
         let mut ready = socket.readable().await?;
+        if into.capacity() == into.len() {
+            into.reserve(4096);
+        }
+        let (held, room) = (into.len(), (into.capacity() - into.len()).min(READ));
         into.resize(held + room, 0);
         let read = rustix::io::read(socket.get_ref(), &mut into[held..]);
         into.truncate(held + read.unwrap_or(0));

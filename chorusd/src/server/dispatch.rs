@@ -8,15 +8,17 @@ use chorus_proto::methods::{
     Method, agent, approvals, archive, audit, backup, chain, context, daemon, doctor, events, export, import, memory,
     models, permissions, send, session, settings, tasks, trash, tree, usage,
 };
-use chorus_proto::rpc::{Request, VERSION};
-use chorus_proto::{ErrorKind, PROTOCOL, RpcError};
+use chorus_proto::rpc::Request;
+use chorus_proto::{ErrorKind, RpcError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
 mod backups;
+mod check;
 
+use self::check::{check, is_id, not_a_request};
 use super::line::Line;
 use super::meanwhile::{ear, on_progress};
 use super::reply::{self, Frame, to_rpc};
@@ -34,11 +36,11 @@ pub struct Caller {
     /// Takes notifications; a full queue drops them.
     pub notify: mpsc::Sender<Frame>,
     /// Takes what the connection listens to from now on.
-    pub subscribe: mpsc::Sender<Subscription>,
+    pub subscribe: mpsc::Sender<Box<Subscription>>,
 }
 
 /// Every method there is, for hints.
-const METHODS: [&str; 71] = [
+const METHODS: [&str; 72] = [
     chain::Resume::NAME,
     chain::Compact::NAME,
     context::Rewind::NAME,
@@ -67,6 +69,7 @@ const METHODS: [&str; 71] = [
     session::Get::NAME,
     session::Delete::NAME,
     session::Purge::NAME,
+    session::Expire::NAME,
     session::Tag::NAME,
     session::Untag::NAME,
     tree::Tree::NAME,
@@ -243,6 +246,11 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
                 .whole::<session::Purge, _, _>(params, |p| async move { ops::session::purge::purge(&ops, p).await })
                 .await
         }
+        session::Expire::NAME => {
+            answer
+                .whole::<session::Expire, _, _>(params, |p| async move { ops::session::expire::expire(&ops, p).await })
+                .await
+        }
         session::Tag::NAME => {
             answer.whole::<session::Tag, _, _>(params, |p| async move { ops::session::tag::tag(&ops, p).await }).await
         }
@@ -292,7 +300,7 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
                 .now::<events::Subscribe, _, _>(params, |p| async move {
                     let (result, subscription) = ops::events::subscribe::subscribe(o, p).await?;
                     // One at a time: a new one takes the place of the old.
-                    let _ = caller.subscribe.try_send(subscription);
+                    let _ = caller.subscribe.try_send(Box::new(subscription));
                     Ok(result)
                 })
                 .await
@@ -439,51 +447,6 @@ fn read<P: DeserializeOwned>(params: Option<&RawValue>) -> Result<P, RpcError> {
             .hint("docs/PROTOCOL.md lists what each method takes");
         RpcError { code, ..to_rpc(&failure) }
     })
-}
-
-fn check(request: &Request<'_>) -> Result<(), RpcError> {
-    let wrong = |message: &str| RpcError { code: CODE_INVALID_REQUEST, message: message.into(), data: None };
-    if request.jsonrpc != VERSION {
-        return Err(wrong("`jsonrpc` must be \"2.0\""));
-    }
-    if request.id.is_some_and(|id| !is_id(id)) {
-        return Err(wrong("`id` must be a number, a string or null"));
-    }
-    let in_params = || {
-        #[derive(serde::Deserialize)]
-        struct Carried {
-            protocol: Option<u64>,
-        }
-        let text = request.params.map(RawValue::get).filter(|text| text.contains("\"protocol\""))?;
-        serde_json::from_str::<Carried>(text).ok()?.protocol
-    };
-    let protocol = request.protocol.map(u64::from).or_else(in_params);
-    match protocol {
-        Some(protocol) if protocol > u64::from(PROTOCOL) => Err(to_rpc(
-            &Failure::new(
-                ErrorKind::Unsupported,
-                format!("the client speaks protocol {protocol}, this daemon protocol {PROTOCOL}"),
-            )
-            .hint("start the newer daemon: chorusctl daemon restart"),
-        )),
-        _ => Ok(()),
-    }
-}
-
-fn is_id(id: &RawValue) -> bool {
-    matches!(id.get().as_bytes().first(), Some(b'0'..=b'9' | b'-' | b'"' | b'n'))
-}
-
-fn not_a_request(body: &[u8], error: &serde_json::Error) -> RpcError {
-    let (code, what) =
-        if error.is_data() { (CODE_INVALID_REQUEST, "not a JSON-RPC 2.0 request") } else { (CODE_PARSE, "not JSON") };
-    let batch = body.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'[');
-    let message = if batch && error.is_data() {
-        "batches are not taken; requests on one connection may overlap instead".to_owned()
-    } else {
-        format!("{what}: {error}")
-    };
-    RpcError { code, message, data: None }
 }
 
 fn unknown_method(name: &str) -> RpcError {

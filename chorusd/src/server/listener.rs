@@ -1,7 +1,7 @@
 //! Takes connections: the daemon's own user and root only, and no more than it can hold.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use chorus_proto::{ErrorKind, RpcError};
@@ -15,9 +15,10 @@ use tokio_util::task::TaskTracker;
 
 use super::connection::serve;
 use super::reply;
-use super::unfinished::Room;
+use super::room::Room;
 use crate::failure::Failure;
 use crate::lifecycle::socket::{Bound, SocketFile};
+use crate::memory;
 use crate::ops::Ops;
 
 /// The listening socket and its connections.
@@ -31,6 +32,9 @@ pub struct Server {
 /// Pause after an accept that failed, for example because no descriptor was free.
 const BREATH: Duration = Duration::from_millis(50);
 
+/// Connections whose memory is worth giving back.
+const MANY: u64 = 256;
+
 impl Server {
     /// A server for `ops` that ends when `stop` is set.
     #[must_use]
@@ -43,6 +47,7 @@ impl Server {
     pub async fn accept(&self, (mut listener, mut file): (Listener, SocketFile), mut moved: mpsc::Receiver<Bound>) {
         let permits = Arc::new(Semaphore::new(self.ops.config.max_connections));
         let room = Room::new(self.ops.config.max_frame);
+        let most = Arc::new(AtomicU64::new(0));
         let mut next = 0_u64;
         loop {
             let stream = tokio::select! {
@@ -75,12 +80,15 @@ impl Server {
                 self.connections.spawn(refuse(stream, failure));
                 continue;
             };
-            let (ops, room, stop) = (self.ops.clone(), room.clone(), self.stop.clone());
+            let (ops, room, stop, most) = (self.ops.clone(), room.clone(), self.stop.clone(), most.clone());
             self.connections.spawn(async move {
-                ops.connections.fetch_add(1, Ordering::Relaxed);
+                most.fetch_max(ops.connections.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
                 serve(stream, ops.clone(), next, room, stop).await;
-                ops.connections.fetch_sub(1, Ordering::Relaxed);
+                let left = ops.connections.fetch_sub(1, Ordering::Relaxed) - 1;
                 drop(permit);
+                if are_gone(left, &most) {
+                    memory::give_back(&ops.store);
+                }
             });
         }
         // In this order: whoever still sees the file is refused, and does not wait.
@@ -93,6 +101,14 @@ impl Server {
         self.connections.close();
         self.connections.wait().await;
     }
+}
+
+/// Whether half of many connections have gone since the last time; `most` is how many there were since then.
+fn are_gone(left: u64, most: &AtomicU64) -> bool {
+    let before = most.load(Ordering::Relaxed);
+    before >= MANY
+        && left <= before / 2
+        && most.compare_exchange(before, left, Ordering::Relaxed, Ordering::Relaxed).is_ok()
 }
 
 /// Authority comes from the kernel, never from what a request says.
@@ -113,4 +129,17 @@ fn may_connect(stream: &Stream) -> Result<(), Failure> {
 async fn refuse(mut stream: Stream, failure: Failure) {
     let error: RpcError = reply::to_rpc(&failure);
     let _ = tokio::time::timeout(Duration::from_secs(1), stream.write_all(&reply::error(None, &error))).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_goes_back_each_time_that_half_of_many_have_gone() {
+        let most = AtomicU64::new(19_000);
+        let given: Vec<u64> = (0..19_000).rev().filter(|left| are_gone(*left, &most)).collect();
+        assert_eq!(given, [9500, 4750, 2375, 1187, 593, 296, 148]);
+        assert!(!are_gone(0, &AtomicU64::new(255)));
+    }
 }

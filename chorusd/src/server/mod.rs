@@ -6,6 +6,7 @@ mod line;
 mod listener;
 mod meanwhile;
 mod reply;
+mod room;
 mod unfinished;
 
 pub use dispatch::examine;

@@ -1,44 +1,28 @@
 //! Limits for frames that have begun and not ended: how slowly one may arrive, and how much all connections may receive at once.
 
-use std::sync::Arc;
+use std::io;
 use std::time::Duration;
 
 use bytes::BytesMut;
 use chorus_proto::frame::{HEADER, body_length};
 use chorus_proto::{ErrorKind, RpcError};
 use futures_util::future::BoxFuture;
-use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
 use super::reply;
+use super::room::{Held, Room};
 use crate::failure::Failure;
 
 /// Frames up to this length need no room.
 const SMALL: usize = 64 << 10;
-/// The sum of the lengths of longer frames that may be on their way at once.
-const TOGETHER: usize = 128 << 20;
 /// Bytes a second that a client must send of a frame that it has begun.
 const RATE: u128 = 64 << 10;
-/// Room is counted in units of so many bytes.
-const UNIT: usize = 1 << 10;
-
-/// Room for the long frames of all connections, given out in the order in which it was asked for.
-#[derive(Debug, Clone)]
-pub struct Room {
-    units: Arc<Semaphore>,
-}
-
-impl Room {
-    /// Room for frames of at most `longest` bytes: at least one of them fits.
-    #[must_use]
-    pub fn new(longest: usize) -> Self {
-        Self { units: Arc::new(Semaphore::new(TOGETHER.max(longest).div_ceil(UNIT))) }
-    }
-}
+/// The part of `frame_timeout` after which a frame that holds room leaves it to one that waits.
+const HOLD: u32 = 5;
 
 /// Room that was given, or that it took too long.
-pub type Given = Result<Result<OwnedSemaphorePermit, AcquireError>, Elapsed>;
+pub type Given = Result<Held, Elapsed>;
 
 /// The frame that one connection is receiving.
 pub struct Unfinished {
@@ -47,6 +31,8 @@ pub struct Unfinished {
     /// The longest wait for room, and the time in which a client must send `quota` bytes.
     limit: Duration,
     quota: usize,
+    /// Length of the frame with its header, once that is known and long.
+    whole: usize,
     /// The rest of that time, and the bytes that have come in it.
     left: Duration,
     came: usize,
@@ -57,8 +43,7 @@ enum Share {
     /// None: its length is not known yet, or it needs none.
     None,
     Wanted(BoxFuture<'static, Given>),
-    #[expect(dead_code, reason = "it is given back when it is dropped")]
-    Has(OwnedSemaphorePermit),
+    Has(Held),
 }
 
 impl Unfinished {
@@ -66,7 +51,7 @@ impl Unfinished {
     #[must_use]
     pub fn new(room: Room, limit: Duration) -> Self {
         let quota = usize::try_from(limit.as_millis().saturating_mul(RATE) / 1000).unwrap_or(usize::MAX);
-        Self { room, share: Share::None, limit, quota: quota.max(1), left: limit, came: 0 }
+        Self { room, share: Share::None, limit, quota: quota.max(1), whole: 0, left: limit, came: 0 }
     }
 
     /// Notes that the frame ended; the next one begins with a full time limit.
@@ -80,12 +65,18 @@ impl Unfinished {
         let Share::None = self.share else { return };
         let length = begun.first_chunk::<HEADER>().and_then(|header| body_length(*header, max_frame).ok());
         let Some(length) = length.filter(|length| *length > SMALL) else { return };
-        let units = u32::try_from(length.div_ceil(UNIT)).unwrap_or(u32::MAX);
-        let room = self.room.units.clone();
-        self.share = match room.clone().try_acquire_many_owned(units) {
-            Ok(share) => Share::Has(share),
-            Err(_) => Share::Wanted(Box::pin(timeout(self.limit, room.acquire_many_owned(units)))),
+        self.whole = HEADER + length;
+        self.share = match self.room.try_take(length) {
+            Some(held) => Share::Has(held),
+            None => Share::Wanted(Box::pin(timeout(self.limit, self.room.clone().take(length, self.limit / HOLD)))),
         };
+    }
+
+    /// Makes `begun` large enough for a frame that has room: one that grew as bytes came would be there twice while it is copied.
+    pub fn reserve(&self, begun: &mut BytesMut) {
+        if let Share::Has(_) = self.share {
+            begun.reserve(self.whole.saturating_sub(begun.len()));
+        }
     }
 
     /// Returns true if the frame must not be read before there is room for it.
@@ -107,13 +98,52 @@ impl Unfinished {
     /// # Errors
     /// `busy`: it took too long.
     pub fn take(&mut self, given: Given) -> Result<(), RpcError> {
-        if let Ok(Ok(share)) = given {
-            self.share = Share::Has(share);
+        if let Ok(held) = given {
+            self.share = Share::Has(held);
             return Ok(());
         }
         self.share = Share::None;
-        let failure = Failure::new(ErrorKind::Busy, "too many long frames are being received");
-        Err(reply::to_rpc(&failure.hint("try again in a moment")))
+        Err(busy("too many long frames are being received"))
+    }
+
+    /// Waits until the frame has to leave its room to another; forever if it has none.
+    pub fn evicted(&self) -> impl Future<Output = ()> + use<> {
+        let evicted = match &self.share {
+            Share::Has(held) => Some(held.evicted()),
+            _ => None,
+        };
+        async move {
+            match evicted {
+                Some(evicted) => evicted.await,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Writes to the client while part of the frame is received. Its wait for room goes on meanwhile, so that nobody behind
+    /// it in the line waits for the write.
+    ///
+    /// # Errors
+    /// Those of `write`; `TimedOut`: the client took nothing, and the frame has to leave its room to another.
+    pub async fn while_written(&mut self, write: impl Future<Output = io::Result<()>>) -> io::Result<()> {
+        let (mut write, mut late) = (std::pin::pin!(write), false);
+        loop {
+            let evicted = self.evicted();
+            let given = tokio::select! {
+                biased;
+                written = &mut write => return written,
+                () = evicted => return Err(io::ErrorKind::TimedOut.into()),
+                given = self.room(), if !late => given,
+            };
+            self.share = match given {
+                Ok(held) => Share::Has(held),
+                Err(elapsed) => {
+                    late = true;
+                    // It is told once the write is over.
+                    Share::Wanted(Box::pin(std::future::ready(Err(elapsed))))
+                }
+            };
+        }
     }
 
     /// The time within which more must arrive.
@@ -134,6 +164,12 @@ impl Unfinished {
             (self.left, self.came) = (self.limit, 0);
         }
     }
+}
+
+/// Makes the answer to a frame that is not received for want of room.
+#[must_use]
+pub fn busy(why: &str) -> RpcError {
+    reply::to_rpc(&Failure::new(ErrorKind::Busy, why).hint("try again in a moment"))
 }
 
 #[cfg(test)]
@@ -189,12 +225,12 @@ mod tests {
         assert!(first.waits() && second.waits(), "in the order in which they came, however long they are");
         // A wait that is dropped and begun again keeps its place.
         for _ in 0..3 {
-            assert!(timeout(Duration::from_secs(1), first.room()).await.is_err());
+            assert!(timeout(Duration::from_millis(300), first.room()).await.is_err());
         }
         held[0].end();
         let given = first.room().await;
         assert!(first.take(given).is_ok() && !first.waits());
-        // Nobody else ends: it is told after the whole time.
+        // Nobody who has to leave does: it is told after the whole time.
         let given = second.room().await;
         let refused = second.take(given).unwrap_err();
         assert_eq!(refused.data.unwrap().kind, ErrorKind::Busy);
@@ -202,6 +238,96 @@ mod tests {
         drop(held);
         drop(first);
         assert!((0..8).map(|_| begun(&room, 16 * MIB)).all(|frame| !frame.waits()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_frame_that_holds_room_for_longest_leaves_it_to_one_that_waits() {
+        let room = Room::new(16 * MIB);
+        let mut held = Vec::new();
+        for _ in 0..8 {
+            held.push(begun(&room, 16 * MIB));
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let evicted = async |frame: &Unfinished| timeout(Duration::ZERO, frame.evicted()).await.is_ok();
+        tokio::time::sleep(LIMIT).await;
+        assert!(!evicted(&held[0]).await, "nobody waits");
+        let mut waiting: Vec<_> = (0..3).map(|_| begun(&room, 12 * MIB)).collect();
+        for (oldest, frame) in waiting.iter_mut().enumerate() {
+            assert!(timeout(Duration::from_millis(1), frame.room()).await.is_err());
+            for (at, other) in held.iter().enumerate() {
+                assert_eq!(evicted(other).await, at == oldest, "one only, the oldest");
+            }
+            held[oldest].end();
+            let given = frame.room().await;
+            assert!(frame.take(given).is_ok());
+        }
+        // 12 of 128 MiB are free, and those that came last have their time.
+        held.drain(..3);
+        held.iter_mut().for_each(Unfinished::end);
+        let mut last: Vec<_> = (0..6).map(|_| begun(&room, 16 * MIB)).collect();
+        assert_eq!(last.iter().filter(|frame| frame.waits()).count(), 1);
+        let began = tokio::time::Instant::now();
+        tokio::select! {
+            _ = last[5].room() => panic!("nobody left"),
+            () = waiting[0].evicted() => assert!(began.elapsed() <= LIMIT / HOLD),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_has_to_leave_for_room_that_came_back_by_itself() {
+        let room = Room::new(32 * MIB);
+        let mut held = Vec::new();
+        for _ in 0..8 {
+            held.push(begun(&room, 16 * MIB));
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let mut waiting = Unfinished::new(room.clone(), LIMIT);
+        waiting.announced(&header(32 * MIB), 32 * MIB);
+        let evicted = async |frame: &Unfinished| timeout(Duration::ZERO, frame.evicted()).await.is_ok();
+        tokio::select! {
+            biased;
+            _ = waiting.room() => panic!("nobody left"),
+            () = held[0].evicted() => {}
+        }
+        // The other half of what it needs.
+        held[7].end();
+        assert!(timeout(LIMIT / HOLD, waiting.room()).await.is_err());
+        for frame in &held[1..7] {
+            assert!(!evicted(frame).await);
+        }
+        held[0].end();
+        assert!(waiting.room().await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_frame_that_waits_while_its_client_takes_nothing_keeps_nobody_waiting() {
+        let room = Room::new(128 * MIB);
+        let [held, mut stuck, mut behind] = std::array::from_fn(|_| {
+            let mut frame = Unfinished::new(room.clone(), LIMIT);
+            frame.announced(&header(128 * MIB), 128 * MIB);
+            frame
+        });
+        let writes = async move { stuck.while_written(std::future::pending()).await };
+        let leaves = async move { held.evicted().await };
+        let (written, (), given) = tokio::join!(writes, leaves, behind.room());
+        assert_eq!(written.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert!(given.is_ok(), "it had to wait for the write");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_that_ends_during_a_write_is_told_after_it() {
+        let room = Room::new(MIB);
+        let (_held, mut late) = (begun(&room, 16 * MIB), Unfinished::new(room.clone(), LIMIT));
+        let _rest: Vec<_> = (0..7).map(|_| begun(&room, 16 * MIB)).collect();
+        late.announced(&header(MIB), MIB);
+        let write = async {
+            tokio::time::sleep(LIMIT * 2).await;
+            Ok(())
+        };
+        assert!(late.while_written(write).await.is_ok());
+        assert!(late.waits());
+        let given = late.room().await;
+        assert!(late.take(given).is_err() && !late.waits());
     }
 
     #[test]

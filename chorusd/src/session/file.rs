@@ -12,37 +12,8 @@ use uuid::Uuid;
 
 use super::beside::beside;
 use super::compact::compact;
+use super::hash::MessageHash;
 use crate::message::{Stored, Totals};
-
-/// SHA-256 over the messages: the serialised form of each, followed by a newline. A summary, tag or description that
-/// comes later does not change it.
-#[derive(Debug, Clone, Default)]
-pub struct MessageHash(Sha256);
-
-impl MessageHash {
-    /// Takes the next message.
-    pub fn add(&mut self, json: &[u8]) {
-        self.0.update(json);
-        self.0.update(b"\n");
-    }
-
-    /// Of all of them.
-    pub fn of<'a>(messages: impl IntoIterator<Item = &'a [u8]>) -> Self {
-        let mut hash = Self::default();
-        messages.into_iter().for_each(|json| hash.add(json));
-        hash
-    }
-
-    /// 64 hex digits.
-    #[must_use]
-    pub fn finish(self) -> String {
-        use std::fmt::Write as _;
-        self.0.finalize().iter().fold(String::with_capacity(64), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        })
-    }
-}
 
 /// Writes everything before the first message.
 ///
@@ -163,7 +134,7 @@ pub enum FormatError {
     #[error("is of schema {0}, which this version does not know")]
     NewerSchema(u64),
     #[error("has a message that cannot be read (number {number}): {reason}")]
-    Message { number: usize, reason: String },
+    Message { number: u64, reason: String },
     #[error("says it has {said} messages and has {found}")]
     Count { said: u64, found: u64 },
 }
@@ -231,20 +202,26 @@ fn parse_lines(bytes: &Bytes) -> Option<SessionFile> {
     if &bytes[body_end..] != FOOTER {
         return None;
     }
-    // The header alone, closed with an empty list.
     let mut head = bytes[..open].to_vec();
-    head.extend_from_slice(b"\n\"messages\":[]}");
-    let any: AnySchema<'_> = serde_json::from_slice(&head).ok()?;
-    if any.schema != Some(u64::from(SESSION_SCHEMA)) {
-        return None;
-    }
+    head.push(b'\n');
     let lines = lines(bytes, body_start, body_end)?;
     let (hash, messages) = beside(
         body_end - body_start,
         || MessageHash::of(lines.iter().copied()),
         || lines.iter().map(|line| Stored::parse(bytes.slice_ref(line)).ok()).collect::<Option<Vec<_>>>(),
     );
-    finish(any, messages?, hash).ok()
+    let messages = messages?;
+    let header = header_of_lines(head, Totals::of(&messages))?;
+    Some(SessionFile { header, messages, sha256: hash.finish() })
+}
+
+/// The header of a file of our layout: all before the line of `messages`, and what its messages come to.
+pub(super) fn header_of_lines(mut head: Vec<u8>, totals: Totals) -> Option<SessionHeader> {
+    // Closed with an empty list.
+    head.extend_from_slice(b"\"messages\":[]}");
+    let any: AnySchema<'_> = serde_json::from_slice(&head).ok()?;
+    let ours = any.schema == Some(u64::from(SESSION_SCHEMA));
+    ours.then(|| finish(any, totals).ok())?
 }
 
 /// The messages between two offsets, without what stands around each.
@@ -264,27 +241,63 @@ fn lines(bytes: &[u8], from: usize, to: usize) -> Option<Vec<&[u8]>> {
 }
 
 fn parse_any(bytes: &Bytes) -> Result<SessionFile, FormatError> {
+    let mut messages = Vec::new();
+    let AnyLayout { header, sha256, .. } = read_any(bytes, |_, message| messages.push(message))?;
+    Ok(SessionFile { header, messages, sha256 })
+}
+
+/// What is known of a file in any layout besides its messages.
+pub(super) struct AnyLayout {
+    pub header: SessionHeader,
+    pub sha256: String,
+    pub filling: Filling,
+    /// The end of the last message.
+    pub end: usize,
+}
+
+/// Reads a file in any layout; `take` gets each message and where it begins.
+pub(super) fn read_any(bytes: &Bytes, mut take: impl FnMut(usize, Stored)) -> Result<AnyLayout, FormatError> {
     let any: AnySchema<'_> = serde_json::from_slice(bytes).map_err(|e| FormatError::Json(e.to_string()))?;
     if let Some(schema) = any.schema.filter(|schema| *schema > u64::from(SESSION_SCHEMA)) {
         return Err(FormatError::NewerSchema(schema));
     }
     let old = any.schema.is_none_or(|schema| schema < u64::from(SESSION_SCHEMA));
-    let mut messages = Vec::with_capacity(any.messages.len());
-    let mut hash = MessageHash::default();
+    let filling = Filling(old.then(|| any.saved_at.unwrap_or_default()));
+    let (mut totals, mut hash, mut end) = (Totals::default(), MessageHash::default(), 0);
     for (index, raw) in any.messages.iter().enumerate() {
-        let text = raw.get();
-        let json = if text.contains('\n') { Bytes::from(compact(text)) } else { bytes.slice_ref(text.as_bytes()) };
-        let json = if old { complete(json, index, any.saved_at.unwrap_or_default()) } else { json };
-        let message =
-            Stored::parse(json).map_err(|e| FormatError::Message { number: index + 1, reason: e.to_string() })?;
+        let text = bytes.slice_ref(raw.get().as_bytes());
+        let start = text.as_ptr() as usize - bytes.as_ptr() as usize;
+        end = start + text.len();
+        let message = filling.message(text, index as u64)?;
         hash.add(message.json());
-        messages.push(message);
+        totals.add(message.role(), message.chars());
+        take(start, message);
     }
-    finish(any, messages, hash)
+    Ok(AnyLayout { header: finish(any, totals)?, sha256: hash.finish(), filling, end })
+}
+
+/// What messages of a file lack: those of schema 1 have the time of the save where they have none of their own.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Filling(Option<Timestamp>);
+
+impl Filling {
+    /// The message that stands at `index`, from what the file has of it.
+    pub fn message(self, json: Bytes, index: u64) -> Result<Stored, FormatError> {
+        let wrong = |reason: String| FormatError::Message { number: index + 1, reason };
+        let json = match json.contains(&b'\n') {
+            true => Bytes::from(compact(std::str::from_utf8(&json).map_err(|e| wrong(e.to_string()))?)),
+            false => json,
+        };
+        let json = match self.0 {
+            Some(saved_at) => complete(json, index, saved_at),
+            None => json,
+        };
+        Stored::parse(json).map_err(|e| wrong(e.to_string()))
+    }
 }
 
 /// Messages of schema 1 need neither id nor time: they get their number and the time of the save.
-fn complete(json: Bytes, index: usize, saved_at: Timestamp) -> Bytes {
+fn complete(json: Bytes, index: u64, saved_at: Timestamp) -> Bytes {
     #[derive(Deserialize)]
     struct Has {
         id: Option<serde::de::IgnoredAny>,
@@ -304,15 +317,14 @@ fn complete(json: Bytes, index: usize, saved_at: Timestamp) -> Bytes {
     whole.into()
 }
 
-fn finish(any: AnySchema<'_>, messages: Vec<Stored>, hash: MessageHash) -> Result<SessionFile, FormatError> {
-    let totals = Totals::of(&messages);
+fn finish(any: AnySchema<'_>, totals: Totals) -> Result<SessionHeader, FormatError> {
     if let Some(said) = any.message_count.filter(|said| *said != totals.messages) {
         return Err(FormatError::Count { said, found: totals.messages });
     }
     let missing = |field: &str| FormatError::Json(format!("missing field `{field}`"));
     let session_id = any.session_id.or_else(|| any.id.map(|id| id.to_string())).ok_or_else(|| missing("session_id"))?;
     let saved_at = any.saved_at.ok_or_else(|| missing("saved_at"))?;
-    let header = SessionHeader {
+    Ok(SessionHeader {
         schema: SESSION_SCHEMA,
         id: any.id.unwrap_or_else(|| derived_id(&session_id)),
         session_id,
@@ -336,8 +348,7 @@ fn finish(any: AnySchema<'_>, messages: Vec<Stored>, hash: MessageHash) -> Resul
         workspace_commit: any.workspace_commit,
         tags: any.tags,
         working_set: any.working_set,
-    };
-    Ok(SessionFile { header, messages, sha256: hash.finish() })
+    })
 }
 
 /// The id of what has none of its own: always the same for the same name (UUIDv8 of its SHA-256).

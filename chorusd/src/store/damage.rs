@@ -9,7 +9,7 @@ use rusqlite::Connection;
 
 use super::catalog::schema::MIGRATIONS;
 use super::journal::{self, Checked, Head, Readable};
-use super::recovery::{Incident, NEWEST};
+use super::recovery::{Incident, evidence};
 use super::session_files::sync_dir;
 use super::{CATALOG, DB, JOURNAL, salvage, sqlite};
 use crate::failure::{Failure, Result};
@@ -147,29 +147,31 @@ pub fn contexts_of(conn: &Connection, checked: &Checked, broken: bool) -> Result
     wanted.map(|found| Ok((found.head.clone(), journal::readable(conn, found)?))).collect()
 }
 
-/// Sets the journal of `home` aside if it is damaged so that SQLite cannot work with it; what can be read of it is left for
-/// `doctor --salvage`. Nobody else may have it open. Blocks.
+/// Sets the journal of `home` aside if it is damaged so that SQLite cannot work with it, and has the next start begin a new one, also in
+/// the place of one that is missing; what can be read of it is left for `doctor --salvage`. Nobody else may have it open. Blocks.
 ///
 /// # Errors
 /// A file that cannot be moved.
 pub fn set_journal_aside(home: &Path, now: Timestamp) -> Result<()> {
     let db = home.join(DB);
     let path = db.join(JOURNAL);
-    if path.symlink_metadata().is_err() {
-        return Ok(());
-    }
-    // SQLite would delete the log of an empty one. The start makes the most of the log.
-    let length = |path: &Path| path.metadata().map_or(0, |of| of.len());
-    if length(&path) == 0 && length(&path.with_extension("db-wal")) > 0 {
-        return Ok(());
-    }
-    let found = problems(&path, true);
-    let Some(first) = found.first() else { return Ok(()) };
-    let mut incident = Incident::begin(&db, now, format!("{} is damaged: {first}", path.display()))?;
-    for name in [&format!("{JOURNAL}-wal"), &format!("{JOURNAL}-shm"), JOURNAL, NEWEST] {
+    let what = if path.metadata().is_ok_and(|of| of.len() > 0) {
+        let found = problems(&path, true);
+        let Some(first) = found.first() else { return Ok(()) };
+        format!("{} is damaged: {first}", path.display())
+    } else {
+        // The start makes the most of the log that one has.
+        if evidence(home)?.is_none() {
+            return Ok(());
+        }
+        format!("{} is missing, with the live conversations that were in it", path.display())
+    };
+    let mut incident = Incident::begin(&db, now, what)?;
+    // What is kept beside it stays: the numbers of events go on.
+    for name in [&format!("{JOURNAL}-wal"), &format!("{JOURNAL}-shm"), JOURNAL] {
         incident.take(&db.join(name))?;
     }
-    incident.facts.lost = true;
+    (incident.facts.lost, incident.facts.begins_anew) = (true, true);
     incident.note()?;
     sync_dir(&db).map_err(|e| Failure::io(format_args!("cannot sync {}", db.display()), &e))
 }
@@ -244,6 +246,11 @@ fn copy_of(path: &Path) -> PathBuf {
 pub fn set_aside(home: &Path, now: Timestamp) -> Result<Option<PathBuf>> {
     let path = home.join(DB).join(CATALOG);
     let failed = |e: io::Error| Failure::io(format_args!("cannot set {} aside", path.display()), &e);
+    // SQLite would delete the log of an empty one, or write it into another. The start makes the most of it.
+    let length = |path: &Path| path.metadata().map_or(0, |of| of.len());
+    if length(&path) == 0 && length(&path.with_extension("db-wal")) > 0 {
+        return Ok(None);
+    }
     let there = path.symlink_metadata().is_ok();
     if there && problems(&path, true).is_empty() {
         return Ok(None);
@@ -271,10 +278,12 @@ pub fn set_aside(home: &Path, now: Timestamp) -> Result<Option<PathBuf>> {
         fs::rename(&new, &path).map_err(failed)?;
     }
     if let Some(aside) = &aside {
-        match salvage::audits(aside, &path, MIGRATIONS) {
-            Ok(0) => {}
-            Ok(rows) => tracing::info!(rows, "rows of the audit log were read out of the damaged catalog"),
-            Err(failure) => tracing::warn!(%failure, "the audit log of the damaged catalog cannot be carried over"),
+        match salvage::carry(aside, &path, MIGRATIONS) {
+            Ok(carried) if carried == salvage::Carried::default() => {}
+            Ok(salvage::Carried { rows, skipped }) => {
+                tracing::info!(rows, skipped, "rows were read out of the damaged catalog");
+            }
+            Err(failure) => tracing::warn!(%failure, "the rows of the damaged catalog cannot be carried over"),
         }
     }
     sync_dir(&home.join(DB)).map_err(failed)?;

@@ -15,6 +15,7 @@ pub mod recovery;
 pub mod reserved;
 mod salvage;
 pub mod session_files;
+pub mod session_index;
 mod sqlite;
 mod together;
 pub mod trash;
@@ -73,15 +74,17 @@ impl Store {
     /// Opens or makes the databases below `home`. Blocks.
     ///
     /// # Errors
-    /// A database that cannot be opened, or is of a newer schema.
+    /// A database that cannot be opened, or is of a newer schema; a journal that is missing where there was one.
     pub fn open(home: &Path, durability: Durability, on_fatal: &OnFatal, now: Timestamp) -> Result<Self> {
         let db = home.join(DB);
-        let store = Self {
-            journal: Journal::open(&db.join(JOURNAL), durability, on_fatal, now)?,
-            catalog: Catalog::open(&db.join(CATALOG), on_fatal)?,
-            files: SessionFiles::default(),
-            on_fatal: on_fatal.clone(),
-        };
+        recovery::refuse_missing(home)?;
+        let journal = Journal::open(&db.join(JOURNAL), durability, on_fatal, now)?;
+        let (catalog, damaged) = Catalog::open(&db.join(CATALOG), on_fatal, now)?;
+        if let Some(text) = damaged {
+            tracing::error!("{text}");
+            journal.notice(&text, now);
+        }
+        let store = Self { journal, catalog, files: SessionFiles::default(), on_fatal: on_fatal.clone() };
         store.mark_audits();
         Ok(store)
     }

@@ -12,10 +12,10 @@ use uuid::Uuid;
 
 use super::background::Background;
 use super::reserved::{Reservations, Reserved};
+use super::session_index::Indexes;
 use super::together::Together;
 use crate::failure::{Failure, Result, SyncFailed};
 use crate::message::Stored;
-use crate::session::stream::Lines;
 use crate::session::{MessageHash, SessionFile, file};
 
 /// Beginning of the name of a file that is being written.
@@ -34,6 +34,8 @@ pub struct SessionFiles {
     pub together: Together,
     /// Where files that nobody waits for are filled.
     pub background: Background,
+    /// What is known of those that are read in pages.
+    pub indexes: Indexes,
     /// One file is changed or taken away at a time.
     pub amending: tokio::sync::Mutex<()>,
 }
@@ -284,15 +286,6 @@ pub struct Found {
 pub fn read(path: &Path) -> Result<Found> {
     let (bytes, stamp) = load(path)?;
     Ok(Found { file: file::parse(&Bytes::from(bytes)), stamp })
-}
-
-/// Opens a session file whose messages stand on a line each, to read them one by one; `None` where they do not. Blocks.
-///
-/// # Errors
-/// As [`read`].
-pub fn open(path: &Path) -> Result<Option<Lines<BufReader<File>>>> {
-    let opened = File::open(path).and_then(|file| Lines::open(BufReader::with_capacity(BUFFER, file)));
-    opened.map_err(|e| reading(path, &e))
 }
 
 /// The failure that `error` is for a session file that was to be read.

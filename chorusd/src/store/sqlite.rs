@@ -52,6 +52,11 @@ pub fn open(path: &Path, migrations: Migrations) -> Result<Connection> {
     Ok(conn)
 }
 
+/// Writes the log into the database and empties it, with all that SQLite does not read of it.
+pub fn truncate_log(conn: &Connection) -> Result<()> {
+    Ok(conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
+}
+
 /// Opens `path`, which [`open`] made, for reading.
 pub fn open_reader(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;

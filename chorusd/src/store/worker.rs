@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use super::OnFatal;
 use super::copy::{self, CopyRequest, Next};
-use super::recovery::{Note, Watch};
+use super::recovery::{Tally, Watch};
 use super::sqlite::{self, is_fatal};
 use crate::failure::{Failure, IN_DOUBT, Result};
 
@@ -31,8 +31,8 @@ const LOOK: Duration = Duration::from_secs(1);
 pub struct Files {
     /// Compares them with their paths.
     pub watch: Watch,
-    /// The note that also keeps the number of the newest event.
-    pub newest: Option<Note>,
+    /// Numbers the commits, in the second place too.
+    pub tally: Tally,
 }
 
 /// A job's answer, held back until the commit is known.
@@ -284,15 +284,17 @@ impl Writer {
 
     /// Looks at the files once something is on the disk, before it is acknowledged.
     fn committed(&self) -> Result<()> {
-        self.looked(self.files.watch.after())?;
-        if let Some(newest) = &self.files.newest {
-            newest.of(&self.conn);
-        }
+        // The disk has it, if only in a file that is gone from its place.
+        self.looked(self.files.watch.after()).map_err(|failure| failure.hint(IN_DOUBT))?;
+        self.files.tally.committed();
         Ok(())
     }
 
     fn run(self, jobs: &Receiver<Message>) {
         let closing = self.serve(jobs);
+        if self.broken.get().is_none() {
+            self.files.tally.close();
+        }
         drop(self);
         if let Some(done) = closing {
             let _ = done.send(());
@@ -413,6 +415,8 @@ impl Writer {
         }
         self.looked(self.files.watch.before())?;
         self.execute("BEGIN IMMEDIATE")?;
+        self.files.tally.begin();
+        let before = self.conn.total_changes();
         for (job, checked) in jobs {
             let savepoint = !alone && !checked;
             if savepoint {
@@ -450,7 +454,22 @@ impl Writer {
                 None => {}
             }
         }
+        if self.conn.total_changes() != before {
+            self.count()?;
+        }
         self.execute("COMMIT")
+    }
+
+    /// Counts the transaction; where that fails, it is undone.
+    fn count(&self) -> Result<()> {
+        self.files.tally.count(&self.conn).inspect_err(|failure| {
+            if failure.kind == ErrorKind::StorageFailed {
+                self.breaks(failure.clone());
+            }
+            if !self.conn.is_autocommit() {
+                let _ = self.conn.execute_batch("ROLLBACK");
+            }
+        })
     }
 
     /// Runs a step of the transaction; when it fails, the transaction is undone and the failure judged: after a failed

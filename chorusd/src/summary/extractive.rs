@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use chorus_proto::Role;
+use chorus_proto::{Role, SummarySource};
 
 use super::cues;
 use super::digest::Digest;
@@ -28,6 +28,14 @@ pub struct Extract {
     pub title: Option<String>,
     /// Two to four sentences, or fewer where there are no more.
     pub summary: Option<String>,
+}
+
+impl Extract {
+    /// Returns the source of the summary, for the header of a session.
+    #[must_use]
+    pub fn source(&self) -> SummarySource {
+        if self.summary.is_some() { SummarySource::Extractive } else { SummarySource::None }
+    }
 }
 
 /// Chooses them: what was asked, what was particular about it, how it ended, and what was left open.

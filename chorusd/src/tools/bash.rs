@@ -21,20 +21,19 @@ pub struct Bash;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// What bash is to run.
     command: String,
-    /// Seconds after which it is ended: 1 to 600, 120 where none are given.
+    /// Seconds; 120 unless given.
     #[serde(default)]
     #[schemars(range(min = 1, max = 600))]
     timeout: Option<u64>,
-    /// Start it and go on: for what takes minutes. A message tells when it has ended; it has no timeout.
+    /// For what takes minutes: it has no timeout, and a message tells when it has ended.
     #[serde(default)]
     background: bool,
 }
 
 impl Tool for Bash {
     const NAME: &'static str = "bash";
-    const DESCRIPTION: &'static str = "Runs a command by `bash -c` in the workspace and returns what it printed on both streams, then its exit status. Every call begins anew in the workspace: neither cd nor variables are carried over, processes that it leaves behind are ended. What takes minutes goes with `background`. Only the workspace keeps what is written; HOME and /tmp are empty at each call. There is no terminal and no input.";
+    const DESCRIPTION: &'static str = "Runs a command by `bash -c` in the workspace; returns its output and exit status. Each call begins anew: no cd, variable or process is carried over, and only the workspace keeps files. There is no terminal and no input.";
     type Params = Params;
 
     fn action(params: &Params, _: &Scene) -> Result<String, String> {

@@ -9,11 +9,12 @@ use chorus_proto::methods::permissions::{Decision, Rule, Verdict};
 use serde_json::{Map, Value};
 
 use super::Scene;
+use super::files::workspace_paths;
 use super::shelf;
 use super::tool::{Always, Outcome, Prepared};
 use super::unconfined;
 use crate::approvals::{Answer, Question, reason};
-use crate::permissions::Profile;
+use crate::permissions::{Profile, WorkspacePaths};
 use crate::store::catalog::Audit;
 
 /// Whether somebody is to be asked about a call, as far as that is known before the calls ahead of it have run.
@@ -33,12 +34,13 @@ pub fn in_order(tool: &str) -> bool {
 
 /// What the agent's profile says of a call.
 async fn judge(Prepared { action, always, .. }: &Prepared, scene: &Scene) -> Verdict {
-    let (profile, judged) = (Arc::clone(&scene.profile), action.clone());
-    let mut verdict = aside(move || profile.judge(&judged)).await.unwrap_or_else(|| Verdict {
-        decision: Decision::Deny,
-        rule: Rule::Shell { reason: "it could not be judged".into() },
-        parts: Vec::new(),
-    });
+    let (profile, judged, workspace) = (Arc::clone(&scene.profile), action.clone(), scene.workspace());
+    let mut verdict =
+        aside(move || profile.judge_in(&judged, &workspace_paths(&workspace))).await.unwrap_or_else(|| Verdict {
+            decision: Decision::Deny,
+            rule: Rule::Shell { reason: "it could not be judged".into() },
+            parts: Vec::new(),
+        });
     if let (Rule::Always { .. }, Always::Beyond(why)) = (&verdict.rule, always) {
         verdict.decision = Decision::Ask;
         verdict.rule = Rule::Shell { reason: (*why).to_owned() };
@@ -157,14 +159,14 @@ fn not_always(Prepared { action, always, .. }: &Prepared, scene: &Scene) -> Opti
 
 /// Whether the agent's profile, as it is by now, denies what somebody was asked about for a while; there is none where the
 /// agent is gone.
-fn denied_by(action: &str, now: Option<&Profile>) -> bool {
-    now.is_none_or(|profile| profile.judge(action).decision == Decision::Deny)
+fn denied_by(action: &str, now: Option<&Profile>, workspace: &WorkspacePaths) -> bool {
+    now.is_none_or(|profile| profile.judge_in(action, workspace).decision == Decision::Deny)
 }
 
 /// The same, for the agent of a scene.
 async fn denied_now(action: &str, scene: &Scene) -> bool {
-    let (action, now) = (action.to_owned(), (scene.profile_now)());
-    aside(move || denied_by(&action, now.as_deref())).await.unwrap_or(true)
+    let (action, now, workspace) = (action.to_owned(), (scene.profile_now)(), scene.workspace());
+    aside(move || denied_by(&action, now.as_deref(), &workspace_paths(&workspace))).await.unwrap_or(true)
 }
 
 #[cfg(test)]
@@ -176,7 +178,7 @@ mod tests {
     fn what_was_approved_is_denied_where_the_profile_denies_it_by_now() {
         let profiles = Profiles::default();
         let now = |name: &str| profiles.get(name).map(|profile| &**profile);
-        let denied = |name: &str| denied_by("tool:bash:ls", now(name));
+        let denied = |name: &str| denied_by("tool:bash:ls", now(name), &WorkspacePaths::default());
         assert_eq!(["open", "standard", "locked"].map(denied), [false, false, true]);
         assert!(denied("of an agent that is gone"));
     }

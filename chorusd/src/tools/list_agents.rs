@@ -17,8 +17,7 @@ pub struct Params {}
 
 impl Tool for ListAgents {
     const NAME: &'static str = "list_agents";
-    const DESCRIPTION: &'static str =
-        "Lists the agents that there are, each with its model and whether it is in a conversation.";
+    const DESCRIPTION: &'static str = "Lists the agents, each with its model and whether it is in a conversation.";
     type Params = Params;
 
     fn action(_: &Params, _: &Scene) -> Result<String, String> {

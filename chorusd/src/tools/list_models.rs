@@ -18,7 +18,8 @@ pub struct Params {}
 
 impl Tool for ListModels {
     const NAME: &'static str = "list_models";
-    const DESCRIPTION: &'static str = "Lists the models that can be used here, as provider/model, with their context length in tokens where it is known.";
+    const DESCRIPTION: &'static str =
+        "Lists the models that can be used, as provider/model, with their context length.";
     type Params = Params;
 
     fn action(_: &Params, _: &Scene) -> Result<String, String> {

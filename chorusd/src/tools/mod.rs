@@ -22,13 +22,13 @@ mod tool;
 pub mod unconfined;
 
 pub use carry_out::{asks, carry_out, in_order};
-pub use files::{Edit as FileEdit, Locks, Place, Range, Workspace};
+pub use files::{Edit as FileEdit, Locks, Place, Range, Workspace, cleaned_action, workspace_paths};
 pub use git::checkpoint;
 pub use git::{settings as git_settings, variables as git_variables};
 pub use kept::result_of;
 pub use outside::{Asker, Outside, SelfEdit};
 pub use scene::{Scene, World};
-pub use shelf::{specs, tokens};
+pub use shelf::{Offer, offer, specs};
 pub use tool::Outcome;
 
 use told::told;

@@ -19,17 +19,17 @@ pub struct Remember;
 pub struct Params {
     /// A sentence or two that can be understood by itself.
     text: String,
-    /// The file in the workspace that it is about, if it is about one.
+    /// The file in the workspace that it is about.
     #[serde(default)]
     path: Option<String>,
-    /// Share it with all agents of your project.
+    /// For all agents of your project.
     #[serde(default)]
     project: bool,
 }
 
 impl Tool for Remember {
     const NAME: &'static str = "remember";
-    const DESCRIPTION: &'static str = "Remembers something for all your later conversations. You are shown what people noted, then the newest of your own, up to 1,024 tokens.";
+    const DESCRIPTION: &'static str = "Remembers something for all your later conversations.";
     type Params = Params;
 
     fn action(params: &Params, scene: &Scene) -> Result<String, String> {

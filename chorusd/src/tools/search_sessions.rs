@@ -15,13 +15,13 @@ pub struct SearchSessions;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Words that stand in one message, or in what describes the session; upper and lower case are alike.
+    /// Words that stand in one message, or in what describes the session.
     query: String,
 }
 
 impl Tool for SearchSessions {
     const NAME: &'static str = "search_sessions";
-    const DESCRIPTION: &'static str = "Searches your own saved conversations: what was said in them, their descriptions, summaries and tags. Answers up to 10 sessions, newest first, with a few words of each.";
+    const DESCRIPTION: &'static str = "Searches your saved conversations; returns up to 10, newest first.";
     type Params = Params;
 
     fn action(params: &Params, _: &Scene) -> Result<String, String> {

@@ -33,7 +33,8 @@ impl Params {
 
 impl Tool for SendToAgent {
     const NAME: &'static str = "send_to_agent";
-    const DESCRIPTION: &'static str = "Sends a message to another agent, which begins to work on it. You are not told its answer unless it sends you one.";
+    const DESCRIPTION: &'static str =
+        "Sends a message to another agent, which begins to work on it. Its answer does not come back by itself.";
     type Params = Params;
 
     fn action(params: &Params, scene: &Scene) -> Result<String, String> {

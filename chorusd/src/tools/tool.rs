@@ -6,6 +6,7 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use super::Scene;
 use crate::failure::Failure;
@@ -143,7 +144,31 @@ fn spec<T: Tool>() -> ToolSpec {
         // Servers want it, also where there are none.
         map.entry("properties").or_insert_with(|| serde_json::json!({}));
     }
+    slim(&mut schema);
     ToolSpec { name: T::NAME.into(), description: T::DESCRIPTION.into(), parameters: schema }
+}
+
+/// Takes out of a schema what tells a model nothing: each request has all of them, and the window of a local model may be small. What is not
+/// required may be left out, so nothing has to say that it may be null; what does not fit is refused when it comes.
+fn slim(schema: &mut Value) {
+    let Some(map) = schema.as_object_mut() else { return };
+    for key in ["default", "format", "additionalProperties", "$schema"] {
+        map.remove(key);
+    }
+    if map.get("minimum").is_some_and(|least| *least == 0) {
+        map.remove("minimum");
+    }
+    if let Some(Value::Array(kinds)) = map.get_mut("type") {
+        kinds.retain(|kind| kind != "null");
+        if let [kind] = &mut kinds[..] {
+            let kind = kind.take();
+            map.insert("type".into(), kind);
+        }
+    }
+    let properties = map.get_mut("properties").and_then(Value::as_object_mut);
+    properties.into_iter().flat_map(Map::values_mut).for_each(slim);
+    map.get_mut("items").into_iter().for_each(slim);
+    map.get_mut("anyOf").and_then(Value::as_array_mut).into_iter().flatten().for_each(slim);
 }
 
 fn prepare<T: Tool>(params: &RawValue, scene: &Scene) -> Result<Prepared, String> {

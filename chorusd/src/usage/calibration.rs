@@ -25,7 +25,9 @@ pub struct Sample {
 
 impl From<&UsageRow> for Sample {
     fn from(row: &UsageRow) -> Self {
-        Self { estimated: row.estimated, input: row.input, cache_read: row.cache_read }
+        // An estimate says nothing of how a model counts.
+        let input = if row.by_estimate { 0 } else { row.input };
+        Self { estimated: row.estimated, input, cache_read: row.cache_read }
     }
 }
 

@@ -205,6 +205,7 @@ mod tests {
             output: 1,
             cache_read: 0,
             cache_write: 0,
+            by_estimate: false,
             cost_usd,
             duration_ms: 1,
         }

@@ -96,24 +96,24 @@ pub struct ArchiveReadResult {
     pub summary: Option<Summary>,
 }
 
-/// What `backup verify` found. It is not on the wire; `chorusctl --json` prints it.
+/// The findings of `backup verify`. It is not on the wire; `chorusctl --json` prints it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verified {
-    /// Whether the backup is complete and unchanged.
+    /// True if the backup is complete and unchanged.
     pub ok: bool,
     pub created_at: Timestamp,
     pub agents: u64,
     pub sessions: u64,
     pub files: u64,
     pub bytes: u64,
-    /// What is damaged or missing.
+    /// Files that are damaged or missing, each with what is wrong.
     pub problems: Vec<String>,
-    /// What was wrong in the home already when the backup was made.
+    /// Damage that was in the home already when the backup was made.
     pub warnings: Vec<String>,
 }
 
-/// What `backup restore` did. It is not on the wire; `chorusctl --json` prints it.
+/// The outcome of `backup restore`. It is not on the wire; `chorusctl --json` prints it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Restored {

@@ -46,6 +46,9 @@ pub struct StatusParams {
     /// Only this agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// At most so many agents: first those with a live context, by name. Without it all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -56,6 +59,20 @@ pub struct StatusResult {
     pub tasks: TaskCounts,
     pub discord: DiscordInfo,
     pub models: ModelCounts,
+    /// Of all agents, where `limit` was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub totals: Option<AgentTotals>,
+}
+
+/// All agents in numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AgentTotals {
+    /// With a live context.
+    pub active: u64,
+    pub idle: u64,
+    /// Approvals that wait for an answer.
+    pub approvals: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -109,7 +126,7 @@ pub struct DiscordInfo {
     /// Older daemons do not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<DiscordState>,
-    /// Why it is not connected; where it is, which servers it was invited to and does not serve.
+    /// Why it is not connected; where it is, what does not work all the same: posts that wait, channels that may not be used, servers that are not served.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// What a person can do about it.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::method;
 
 method!(
-    /// Whether everything is as it should be; with `rebuild`, the index is made anew from the files first; with `salvage`, sessions are
+    /// Checks if everything is as it should be; with `rebuild`, the index is rebuilt from the files first; with `salvage`, sessions are
     /// made of everything that a damaged journal still has.
     Doctor = "doctor", DoctorParams => DoctorResult
 );
@@ -14,7 +14,7 @@ method!(
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DoctorParams {
-    /// Make the tables of agents and sessions anew from the directories and session files.
+    /// Rebuild the tables of agents and sessions from the directories and session files.
     #[serde(default)]
     pub rebuild: bool,
     /// Make sessions of what can still be read of live contexts that are damaged, and restore them.
@@ -78,6 +78,9 @@ pub struct Salvaged {
     pub sessions: u64,
     /// Messages in them.
     pub messages: u64,
+    /// Messages that the journals counted in what was salvaged. More may be found: those that were rewound are found, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<u64>,
     /// Records and messages that could not be read.
     pub unreadable: u64,
     /// Agents whose live context is a salvaged session now.

@@ -108,4 +108,7 @@ pub struct CommitResult {
     pub skipped_total: u64,
     /// Secrets seen in what was imported; null: nobody looked.
     pub secrets_found: Option<u64>,
+    /// Says so where more than a tenth of the file was skipped: the file may be of another format.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }

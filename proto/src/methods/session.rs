@@ -1,5 +1,6 @@
 //! `session.*`, but for the import and the export.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -14,6 +15,10 @@ method!(
 method!(
     /// Forgets a session for good, its copies in the trash included.
     Purge = "session.purge", PurgeParams => PurgeResult
+);
+method!(
+    /// Moves sessions that nobody has used for long to the trash.
+    Expire = "session.expire", ExpireParams => ExpireResult
 );
 method!(Tag = "session.tag", TagParams => TagResult);
 method!(Untag = "session.untag", TagParams => TagResult);
@@ -120,4 +125,52 @@ pub struct TagParams {
 pub struct TagResult {
     /// With its tags as they are now.
     pub session: Session,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ExpireParams {
+    /// Only sessions of this one; left out: of every agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// How long nobody has used them, at least a day: `30d`. Left out: `sessions_unused_for` of the configuration, without which
+    /// nothing goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unused_for: Option<String>,
+    /// Tells what would go, and changes nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+    /// How many are skipped; for the pages of a dry run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+    /// Most sessions at once; fewer come where a frame would get too long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ExpireResult {
+    /// How long nobody has used them; null: nothing is configured, and nothing goes.
+    pub unused_for: Option<String>,
+    /// What went to the trash, or would; what was used longest ago first.
+    pub sessions: Vec<ExpiredSession>,
+    /// Sessions that are unused for as long and stay: live contexts were saved as them, restored from them or go on from them.
+    pub kept: u64,
+    /// Sessions after these that are to go: the same call again takes them, that of a dry run with a greater offset.
+    pub left: u64,
+}
+
+/// A session that went to the trash because nobody used it, or would.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ExpiredSession {
+    pub id: Uuid,
+    pub session_id: String,
+    pub agent_name: String,
+    pub last_used_at: Timestamp,
+    pub message_count: u64,
+    /// The entry of the trash it is in; null in a dry run, and where its file was gone already.
+    pub trash: Option<String>,
 }

@@ -56,4 +56,12 @@ pub struct UsageSums {
     pub cost_usd: Option<f64>,
     /// Calls whose price is not known: the cost is without them.
     pub unpriced_calls: u64,
+    /// Calls whose tokens are estimated, in part or all: their servers had not counted them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub estimated_calls: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use chorus_proto::methods::agent::{Destroy, DestroyParams, DestroyResult, Init, InitParams, List, ListParams};
 use chorus_proto::methods::context::{History, HistoryParams};
+use chorus_proto::methods::doctor::{Doctor, DoctorParams};
 use chorus_proto::{AgentStatus, Client, ErrorKind, Trigger};
 use chorus_tests::Daemon;
 use chorus_tests::chat::{Chat as _, kind_of};
@@ -48,6 +49,28 @@ fn the_context_is_saved_and_the_files_go_to_the_trash() {
     assert_eq!(kind_of(append), ErrorKind::AgentNotFound);
     client.init("a");
     assert_eq!(client.history("a"), [], "the name is free, for another agent");
+}
+
+/// As a `kill -9` between the commit of a destroy and the end of the context leaves it.
+#[test]
+fn a_context_that_a_destroy_left_is_ended_by_the_start() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = with_one_message(&daemon);
+    client.save("a", "saved");
+    client.init("b");
+    client.append("b", "stays");
+    daemon.kill9();
+    rusqlite::Connection::open(home.path.join("db/chorus.db"))
+        .expect("the catalog")
+        .execute("UPDATE agents SET status = 'destroyed', destroyed_at = 1 WHERE name = 'a'", [])
+        .expect("destroyed");
+    let daemon = Daemon::start(&home);
+    let found = daemon.client().call::<Doctor>(&DoctorParams::default()).expect("checks");
+    let journal: Vec<&str> =
+        found.checks.iter().filter(|check| check.name == "journal").map(|check| &*check.text).collect();
+    assert!(journal.len() == 1 && journal[0].contains("of 1 contexts"), "{journal:?}");
+    assert_eq!(daemon.client().texts("b"), ["stays"]);
 }
 
 #[test]

@@ -5,6 +5,8 @@ use std::fs;
 use chorus_tests::Daemon;
 use chorus_tests::chat::Chat as _;
 use chorus_tests::ctl::chorusctl;
+use chorus_tests::scripted::played;
+use serde_json::Value;
 
 use crate::home;
 
@@ -63,6 +65,22 @@ fn a_value_that_cannot_be_is_answered_with_what_one_looks_like() {
     // What the command line itself refuses is told in clap's own form.
     let said = chorusctl(&home, ["--timeout", "soon", "status"]);
     assert!(said.status == 2 && said.stderr.contains("for example 10s"), "{said:?}");
+}
+
+/// A daemon that was started before an update goes on running.
+#[test]
+fn the_status_of_a_daemon_of_an_earlier_release_is_shown() {
+    let home = home();
+    let path = format!("{}/../proto/golden/v1/status.result.json", env!("CARGO_MANIFEST_DIR"));
+    let golden: Value = serde_json::from_slice(&fs::read(path).expect("a golden file")).expect("JSON");
+    played(&home, move |mut asked| match asked.params.get("limit") {
+        Some(_) => asked.error("invalid_params", "unknown field `limit`, expected `agent`", "see the documentation"),
+        None if asked.method == "status" => asked.result(golden["result"].clone()),
+        None => asked.hang_up(),
+    });
+    for args in [&["status"][..], &["daemon", "status"]] {
+        assert!(chorusctl(&home, args.iter().copied()).ok().starts_with("chorusd "), "{args:?}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod cut_short;
 mod delete;
+mod expire;
 mod purge;
 mod tags;
 mod trash;

@@ -219,3 +219,20 @@ fn what_cannot_be_shown_whole_cannot_be_allowed_there() {
     asked.becomes(&question, "**Denied**");
     asked.rig.discord.take_violations();
 }
+
+#[test]
+fn what_is_listed_can_be_answered_by_whoever_may() {
+    let asked = Asked::new();
+    let question = asked.question();
+    let listed = |who: &Person| who.slash(&asked.room, "approvals", &[]).answer_with("list_models");
+    let labels = |shown: &Shown| shown.buttons.iter().map(|button| button.label.clone()).collect::<Vec<_>>();
+    let mine = listed(&asked.mara);
+    assert!(mine.content.contains(&format!("asked for <@{}>", asked.mara.id)), "{mine:?}");
+    assert_eq!(labels(&mine), ["Allow once", "Deny"]);
+    assert!(labels(&listed(&asked.otto)).is_empty());
+    assert_eq!(labels(&listed(&asked.cora)), ["Allow once", "Always this", "Deny"]);
+    asked.mara.press(&mine, "Allow once").answer_with("Allowed, this once.");
+    asked.becomes(&question, "**Allowed**");
+    // Who was first is mentioned.
+    asked.mara.press(&mine, "Deny").answer_with(&format!("approved already, by <@{}>", asked.mara.id));
+}

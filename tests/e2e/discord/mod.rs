@@ -12,3 +12,4 @@ mod notices;
 mod rooms;
 mod story;
 mod strangers;
+mod troubles;

@@ -75,6 +75,14 @@ fn side_chains_become_sessions_of_their_own() {
     }
     found.sort();
     assert_eq!(found, [["main question", "main answer"], ["side task", "side answer"]]);
+    // A side chain hangs from its main conversation, whatever id that got here.
+    for _ in 0..2 {
+        let sessions = import(&mut client, "a", ImportFormat::Auto, &text(&lines), 500).expect("imported").sessions;
+        let main = sessions.iter().find(|session| session.header.parent_id.is_none()).expect("the main conversation");
+        let aside = sessions.iter().find(|session| session.header.parent_id.is_some()).expect("the side chain");
+        assert_eq!(aside.header.parent_id, Some(main.header.id));
+        assert!(aside.header.tags.contains(&"side-chain".to_owned()));
+    }
 }
 
 #[test]

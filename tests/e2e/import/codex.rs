@@ -1,9 +1,11 @@
 //! Codex rollouts, found out by themselves.
 
 use chorus_proto::Role;
+use chorus_proto::methods::send::{Send, SendParams};
 use chorus_tests::Daemon;
 use chorus_tests::chat::Chat as _;
 use chorus_tests::ctl::{chorusctl, chorusctl_with};
+use chorus_tests::model_server::{Answer, ModelServer};
 
 use crate::home;
 
@@ -44,4 +46,36 @@ fn a_rollout_comes_in_and_leaves_as_markdown_that_says_the_same() {
     assert_eq!(roles(&mut client), due);
     let live = client.restore("a", "latest");
     assert_eq!(live.messages, 4);
+}
+
+/// A patch is a text and no JSON, and calls of other tools may be anything: the ids of Kimi, a dotted name, arguments that were cut.
+const PATCHED: &str = r#"{"timestamp":"2025-11-02T10:00:00Z","type":"session_meta","payload":{"id":"7d444840-9dc0-41d1-b245-5ffdce74fad2","timestamp":"2025-11-02T09:59:59Z","cwd":"/w","instructions":null}}
+{"timestamp":"2025-11-02T10:00:01Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Mend it."}]}}
+{"timestamp":"2025-11-02T10:00:02Z","type":"response_item","payload":{"type":"custom_tool_call","status":"completed","call_id":"call_2","name":"apply_patch","input":"*** Begin Patch\n*** Update File: a.py\n"}}
+{"timestamp":"2025-11-02T10:00:03Z","type":"response_item","payload":{"type":"custom_tool_call_output","call_id":"call_2","output":"done"}}
+{"timestamp":"2025-11-02T10:00:04Z","type":"response_item","payload":{"type":"function_call","name":"mcp.files/read","arguments":"{\"path\": \"a","call_id":"functions.read:0"}}
+{"timestamp":"2025-11-02T10:00:05Z","type":"response_item","payload":{"type":"function_call_output","call_id":"functions.read:0","output":"bad arguments"}}
+{"timestamp":"2025-11-02T10:00:06Z","type":"response_item","payload":{"type":"function_call","name":"list","arguments":"[1]","call_id":"ws_689e2d4880a0819d98acca37694989b00b15d90494fc6b87"}}
+{"timestamp":"2025-11-02T10:00:07Z","type":"response_item","payload":{"type":"function_call_output","call_id":"ws_689e2d4880a0819d98acca37694989b00b15d90494fc6b87","output":"none"}}
+"#;
+
+#[test]
+fn a_rollout_goes_on_with_any_model() {
+    let (server, home) = (ModelServer::start(), home());
+    server.be_strict();
+    for script in [server.anthropic(), server.openai()] {
+        script.always(Answer::text(["Mended."]));
+    }
+    let daemon = Daemon::start_with(&home, &server.config_toml());
+    let mut client = daemon.client();
+    for (agent, model) in [("a", "anthropic/claude-test"), ("b", "local/small")] {
+        client.init(agent);
+        chorusctl(&home, ["agent", "config", agent, "model", model]).ok();
+        chorusctl_with(&home, ["--agent", agent, "session", "import", "-"], PATCHED.as_bytes()).ok();
+        client.restore(agent, "latest");
+        let params = SendParams { agent: Some(agent.into()), text: "Go on.".into(), ..Default::default() };
+        assert_eq!(client.call::<Send>(&params).expect("a turn").reply, "Mended.");
+        let sent = server.requests().pop().expect("a request").text;
+        assert!(sent.contains("*** Begin Patch") && sent.contains("mcp_files_read"), "{sent}");
+    }
 }

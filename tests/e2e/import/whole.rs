@@ -76,5 +76,33 @@ fn the_command_line_takes_several_files_and_says_what_it_skipped() {
     fs::write(&two, "nothing\nto\nread\n").expect("a file");
     let refused = chorusctl(&home, ["session", "import", both[1]]);
     assert_ne!(refused.status, 0);
+    let refused = chorusctl(&home, ["session", "import", "--from", "openai", both[1]]);
+    let hint = refused.failed_with_hint(2);
+    assert!(hint.contains("line 1: not a JSON object; line 2: "), "{hint}");
     chorusctl(&home, ["session", "import", "--from", "telepathy", both[0]]).failed(2);
+}
+
+/// A body of a request in which little is understood: what came in is a part, and that must not pass for the whole.
+#[test]
+fn a_file_of_which_much_is_skipped_is_said_so_loudly() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    daemon.client().init("a");
+    let file = home.outside().join("odd.jsonl");
+    let path = file.to_str().expect("a path");
+    let whole = "{\"role\":\"user\",\"content\":\"x\"}\n";
+    let odd = "{\"role\":\"user\",\"words\":\"x\"}\n";
+    for (odd_ones, loud) in [(1, false), (2, true)] {
+        fs::write(&file, whole.repeat(9) + &odd.repeat(odd_ones)).expect("a file");
+        let said = chorusctl(&home, ["--json", "session", "import", path]);
+        assert_eq!(said.stderr.contains("warning: "), loud, "{}", said.stderr);
+        let result = said.json();
+        assert_eq!(result["skipped_total"], odd_ones);
+        assert_eq!(result["warning"].as_str().is_some_and(|text| text.contains("2 of 11")), loud, "{result}");
+        let both = chorusctl(&home, ["--json", "session", "import", path, path]);
+        assert_eq!(both.stderr.matches("warning: ").count(), if loud { 2 } else { 0 }, "{}", both.stderr);
+        assert_eq!(both.json()["warnings"].as_array().map_or(0, Vec::len), if loud { 2 } else { 0 });
+        let text = chorusctl(&home, ["session", "import", path]);
+        assert_eq!((text.status, text.stderr.contains("2 of 11 entries were skipped")), (0, loud), "{}", text.stderr);
+    }
 }

@@ -88,6 +88,15 @@ fn cron_line() -> String {
 }
 
 #[test]
+fn doctor_says_why_the_socket_is_in_the_home() {
+    let person = Person::new();
+    person.shell("chorusctl daemon start", None).ok();
+    let said = person.shell("chorusctl doctor", None);
+    assert!(said.stdout.contains("because the daemon was started without XDG_RUNTIME_DIR"), "{said:?}");
+    person.shell("chorusctl daemon stop", None).ok();
+}
+
+#[test]
 fn whoever_started_it_it_is_found_used_and_stopped_from_everywhere() {
     let person = Person::new();
     person.shell("chorusctl agent init a && chorusctl context append one && chorusctl context save s", None).ok();

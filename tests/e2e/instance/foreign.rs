@@ -67,7 +67,8 @@ fn no_client_says_anything_to_a_server_of_another_user() {
     let heard = foreign(&socket, 6);
     for args in [&["status"][..], &["context", "append", "a secret"], &["daemon", "stop"]] {
         let said = run(ctl(&home, args, ("CHORUS_SOCKET", &socket)), b"");
-        assert!(said.failed_with_hint(6).contains("belongs to user 65534, not to user 0 or root"), "{said:?}");
+        assert!(said.failed_with_hint(6).contains("belongs to user 65534, not to root"), "{said:?}");
+        assert!(said.stderr.contains("run chorusctl as that user"), "{said:?}");
     }
     let mut command = ctl(&home, &["--", "chorusctl", "agent", "use", ""], ("CHORUS_SOCKET", &socket));
     command.env("CHORUSCTL_COMPLETE", "bash").env("_CLAP_IFS", "\n").env("_CLAP_COMPLETE_INDEX", "3");
@@ -117,6 +118,28 @@ fn a_socket_directory_of_another_user_is_refused_by_client_and_daemon() {
         let said = run(ctl(&home, &["context", "append", "a secret"], runtime), b"");
         said.failed_with_hint(6);
     }
+}
+
+/// Root is told to become the owner of a home, and does not change what is in it.
+#[test]
+fn root_is_told_to_use_the_home_of_another_user_as_that_user() {
+    if !is_root() {
+        return skip("only root can give a directory away");
+    }
+    let home = home();
+    home.make();
+    lchown(&home.path, Some(NOBODY), Some(NOBODY)).expect("given away");
+    let status = || run(ctl(&home, &["status"], ("CHORUS_HOME", &home.path)), b"");
+    // Nothing is there yet: the daemon that was started refuses.
+    let said = status();
+    assert!(said.failed_with_hint(6).contains("run it as user 65534"), "{said:?}");
+    assert!(!said.stderr.contains("chmod") && !said.stderr.contains("chown"), "{said:?}");
+    assert_eq!(fs::read_dir(&home.path).expect("the home").count(), 0, "nothing was made in it");
+    // The directory of its socket is there.
+    fs::create_dir(home.path.join("run")).expect("a directory");
+    lchown(home.path.join("run"), Some(NOBODY), Some(NOBODY)).expect("given away");
+    let said = status();
+    assert!(said.failed_with_hint(6).contains("run chorusctl as that user: sudo -u '#65534' chorusctl"), "{said:?}");
 }
 
 /// A lock file that another user wrote leads nowhere.

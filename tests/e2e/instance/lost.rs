@@ -95,6 +95,18 @@ impl Session {
     }
 }
 
+/// The socket is gone for as long as the daemon has not looked.
+#[test]
+fn a_daemon_that_ran_before_is_not_called_started() {
+    let session = Session::new();
+    let daemon = session.start(None);
+    fs::remove_dir_all(session.runtime.join("chorus")).expect("the socket's directory");
+    let mut command = session.command(session.home.bins.chorusctl, None);
+    command.args(["daemon", "start"]);
+    let said = run(command, b"").ok();
+    assert!(said.starts_with("already running: ") && said.contains(&format!("pid {}", daemon.pid)), "{said}");
+}
+
 #[test]
 fn a_runtime_directory_that_comes_back_has_the_socket_again() {
     let session = Session::new();

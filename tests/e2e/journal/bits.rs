@@ -17,7 +17,7 @@ const AGENTS: [&str; 3] = ["a", "b", "c"];
 
 /// How many damages: 300 with `CHORUS_FAULTS=all`.
 fn damages() -> u64 {
-    if std::env::var("CHORUS_FAULTS").is_ok_and(|value| value == "all") { 300 } else { 24 }
+    if std::env::var("CHORUS_FAULTS").is_ok_and(|value| value == "all") { 300 } else { 8 }
 }
 
 type Texts = BTreeMap<&'static str, Vec<String>>;

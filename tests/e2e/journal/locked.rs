@@ -1,7 +1,7 @@
 //! P24: while a daemon runs no other process gets into its journal.
 
 use chorus_tests::chat::Chat as _;
-use chorus_tests::{Daemon, Home};
+use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 use rusqlite::{Connection, ErrorCode};
 
 use super::{doctor, journal};
@@ -36,8 +36,8 @@ fn no_other_process_reads_or_writes_the_journal_while_a_daemon_runs() {
     assert!(Connection::open(journal(&home)).expect("opened").execute_batch("SELECT count(*) FROM records").is_ok());
 }
 
-#[test]
-fn a_journal_that_somebody_else_has_open_is_not_started_with() {
+/// A stopped home, and somebody who reads its journal.
+fn read_by_another() -> (Home, Connection) {
     let home = home();
     let daemon = Daemon::start(&home);
     daemon.client().init("a");
@@ -45,8 +45,29 @@ fn a_journal_that_somebody_else_has_open_is_not_started_with() {
     daemon.terminate();
     let other = Connection::open(journal(&home)).expect("opened");
     other.execute_batch("SELECT count(*) FROM records").expect("read");
+    (home, other)
+}
+
+#[test]
+fn a_journal_that_somebody_else_keeps_open_is_not_started_with() {
+    let (home, other) = read_by_another();
     let (status, said) = Daemon::try_start(&home, home.command(home.bins.chorusd)).expect_err("refused");
-    assert!(!status.success() && said.contains("live.db") && said.contains("hint: "), "{said}");
+    assert_eq!(status.code(), Some(7), "{said}");
+    let who = format!("(pid {})", std::process::id());
+    assert!(said.contains("live.db open") && said.contains("hint: end ") && said.contains(&who), "{said}");
     drop(other);
     assert_eq!(Daemon::start(&home).client().texts("a"), ["one"]);
+}
+
+#[test]
+fn a_start_waits_for_somebody_who_looks_at_the_journal() {
+    let (home, other) = read_by_another();
+    std::thread::scope(|scope| {
+        let started = scope.spawn(|| Daemon::start(&home));
+        let log = home.outside().join("chorusd.err");
+        let waits = || std::fs::read_to_string(&log).ok().filter(|said| said.contains("waiting for it to end"));
+        wait_until("the daemon to wait", DEADLINE, waits);
+        drop(other);
+        assert_eq!(started.join().expect("a daemon").client().texts("a"), ["one"]);
+    });
 }

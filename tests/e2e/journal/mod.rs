@@ -2,7 +2,9 @@
 
 mod aside;
 mod bits;
+mod catalog;
 mod locked;
+mod missing;
 mod moved;
 mod salvage;
 mod start;
@@ -11,9 +13,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::doctor::{Check, DoctorResult, Verdict};
-use chorus_proto::{CallError, Client, ErrorKind, NewMessage, Role, methods::context};
-use chorus_tests::Home;
+use chorus_proto::methods::events::{List, ListParams};
+use chorus_proto::{CallError, Client, ErrorKind, EventType, NewMessage, Role, methods::context};
 use chorus_tests::ctl::{Output, chorusctl};
+use chorus_tests::{Daemon, Home};
 
 /// live.db of a home.
 fn journal(home: &Home) -> PathBuf {
@@ -45,6 +48,19 @@ fn try_texts(client: &mut Client, agent: &str) -> Result<Vec<String>, (ErrorKind
         }
     }
     Ok(texts)
+}
+
+/// Number of the newest event.
+fn newest(daemon: &Daemon) -> u64 {
+    let events = daemon.client().call::<List>(&ListParams::default()).expect("events").events;
+    events.last().expect("an event").seq
+}
+
+/// The notices that the daemon keeps.
+fn notices(daemon: &Daemon) -> Vec<String> {
+    let events = daemon.client().call::<List>(&ListParams::default()).expect("events").events;
+    let notices = events.into_iter().filter(|event| event.kind == EventType::Notice);
+    notices.filter_map(|event| Some(event.data["text"].as_str()?.to_owned())).collect()
 }
 
 fn doctor(home: &Home, more: &[&str]) -> DoctorResult {

@@ -10,7 +10,7 @@ use chorus_tests::ctl::chorusctl;
 use chorus_tests::{Daemon, Home};
 use rusqlite::{Connection, params};
 
-use super::{doctor, journal, set_aside, trouble, try_texts};
+use super::{doctor, journal, newest, notices, set_aside, trouble, try_texts};
 use crate::home;
 
 const MESSAGES: usize = 20;
@@ -87,6 +87,12 @@ fn salvaged(found: &DoctorResult) -> &Salvaged {
     found.salvaged.as_ref().unwrap_or_else(|| panic!("nothing was salvaged: {:?}", found.checks))
 }
 
+/// The number of the newest event, as it stands beside the journal.
+fn noted(home: &Home) -> u64 {
+    let noted = fs::read_to_string(home.path.join("db/live.newest")).expect("the note");
+    noted.split(' ').next().and_then(|number| number.parse().ok()).expect("a number")
+}
+
 /// The agent works again, with `expected` in its context and in a session.
 fn healed(home: &Home, daemon: &Daemon, expected: &[String]) {
     let mut client = daemon.client();
@@ -145,6 +151,7 @@ fn a_record_that_was_changed_is_left_out_and_counted() {
     told(&home, &daemon);
     let found = doctor(&home, &["--salvage"]);
     assert_eq!((salvaged(&found).messages, salvaged(&found).unreadable), (MESSAGES as u64 - 1, 1));
+    assert_eq!(salvaged(&found).expected, Some(MESSAGES as u64));
     let rest: Vec<String> = texts("a", MESSAGES).into_iter().filter(|text| text != "a 7").collect();
     healed(&home, &daemon, &rest);
     let found = doctor(&home, &[]);
@@ -188,8 +195,11 @@ fn a_journal_that_cannot_be_opened_is_set_aside_by_the_command_that_the_start_na
     fs::write(journal(&home), &letter).expect("written");
     let (status, said) = Daemon::try_start(&home, home.command(home.bins.chorusd)).expect_err("refused");
     assert!(!status.success() && said.contains("doctor --salvage"), "{said}");
+    let before = noted(&home);
     chorusctl(&home, ["doctor", "--salvage"]);
     assert_eq!(fs::read_to_string(set_aside(&home)[0].join("live.db")).expect("kept"), letter);
     let daemon = Daemon::start(&home);
+    assert!(notices(&daemon).len() == 1 && set_aside(&home).len() == 1, "{:?}", notices(&daemon));
+    assert!(newest(&daemon) > before, "{} after {before}: no number is given twice", newest(&daemon));
     assert_eq!(daemon.client().append("a", "on"), 1);
 }

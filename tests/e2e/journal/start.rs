@@ -2,12 +2,12 @@
 
 use std::fs;
 
+use chorus_proto::methods::context::{Pin, PinParams};
 use chorus_proto::methods::doctor::Verdict;
-use chorus_proto::methods::events::{List, ListParams};
 use chorus_tests::chat::Chat as _;
 use chorus_tests::{Daemon, Home};
 
-use super::{doctor, journal, set_aside, trouble};
+use super::{doctor, journal, newest, notices, set_aside, trouble};
 use crate::home;
 
 const MESSAGES: usize = 40;
@@ -25,19 +25,6 @@ fn killed() -> Home {
 
 fn texts(count: usize) -> Vec<String> {
     (0..count).map(|n| format!("message {n}")).collect()
-}
-
-/// Number of the newest event.
-fn newest(daemon: &Daemon) -> u64 {
-    let events = daemon.client().call::<List>(&ListParams::default()).expect("events").events;
-    events.last().expect("an event").seq
-}
-
-/// The notices that the daemon keeps.
-fn notices(daemon: &Daemon) -> Vec<String> {
-    let events = daemon.client().call::<List>(&ListParams::default()).expect("events").events;
-    let notices = events.into_iter().filter(|event| event.kind == chorus_proto::EventType::Notice);
-    notices.filter_map(|event| Some(event.data["text"].as_str()?.to_owned())).collect()
 }
 
 #[test]
@@ -93,6 +80,62 @@ fn a_log_that_is_gone_is_told_with_numbers_and_no_event_has_the_number_of_anothe
     assert!(trouble(&found).iter().any(|check| check.verdict == Verdict::Fail), "{:?}", found.checks);
     let found = doctor(&home, &["--salvage"]);
     assert!(trouble(&found).iter().all(|check| check.verdict == Verdict::Info), "{:?}", found.checks);
+}
+
+#[test]
+fn a_pin_in_a_last_frame_that_is_damaged_is_missed() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "one");
+    let pin = PinParams { agent: Some("a".into()), fact: "the old column stays".into() };
+    client.call::<Pin>(&pin).expect("pinned");
+    daemon.kill9();
+    let log = journal(&home).with_extension("db-wal");
+    let mut bytes = fs::read(&log).expect("the log");
+    // Salt of the last frame: no state of the page that it holds can be told from leftovers any more.
+    let last = bytes.len() - 4096 - 24;
+    bytes[last + 9] ^= 1;
+    fs::write(&log, &bytes).expect("written");
+    let daemon = Daemon::start(&home);
+    assert_eq!(daemon.client().pins("a"), Vec::<String>::new());
+    let told = notices(&daemon);
+    assert!(told.len() == 1 && told[0].contains("changes without an event"), "{told:?}");
+    assert!(trouble(&doctor(&home, &[])).iter().any(|check| check.verdict == Verdict::Fail));
+    daemon.kill9();
+    assert_eq!(notices(&Daemon::start(&home)).len(), 1, "told once");
+}
+
+#[test]
+fn a_bit_in_the_last_transaction_is_told_and_its_log_kept() {
+    let home = killed();
+    let log = journal(&home).with_extension("db-wal");
+    let mut bytes = fs::read(&log).expect("the log");
+    let at = bytes.len() - 100;
+    bytes[at] ^= 1;
+    fs::write(&log, &bytes).expect("written");
+    let daemon = Daemon::start(&home);
+    assert_eq!(notices(&daemon).len(), 1, "{}", daemon.log());
+    assert_eq!(fs::read(set_aside(&home)[0].join("live.db-wal")).expect("the damaged log"), bytes);
+    daemon.client().init("b");
+    daemon.client().append("b", "and on");
+    daemon.kill9();
+    let daemon = Daemon::start(&home);
+    assert_eq!((notices(&daemon).len(), set_aside(&home).len()), (1, 1), "nothing of the damaged log is found again");
+}
+
+#[test]
+fn what_stands_beside_the_journal_is_not_old_after_a_clean_stop() {
+    let home = home();
+    let daemon = Daemon::start_with(&home, "durability = \"interval\"\nautosave_interval = \"1h\"\n");
+    daemon.client().init("a");
+    (0..5).for_each(|n| _ = daemon.client().append("a", &format!("message {n}")));
+    let last = newest(&daemon);
+    assert!(daemon.terminate().success());
+    let noted = fs::read_to_string(home.path.join("db/live.newest")).expect("the note");
+    let noted: u64 = noted.split(' ').next().and_then(|number| number.parse().ok()).expect("a number");
+    assert!(noted >= last, "{noted} of {last}");
 }
 
 #[test]

@@ -3,10 +3,11 @@
 use std::fs;
 
 use chorus_proto::PROTOCOL;
-use chorus_proto::methods::daemon::{Hello, HelloParams, Status, StatusParams};
+use chorus_proto::methods::daemon::{AgentTotals, Hello, HelloParams, Status, StatusParams};
 use chorus_proto::{AgentState, ErrorKind};
 use chorus_tests::Daemon;
 use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::ctl::chorusctl;
 
 use crate::home;
 
@@ -34,10 +35,44 @@ fn status_shows_the_daemon_and_its_agents() {
     assert_eq!(fs::canonicalize(status.daemon.socket).ok(), fs::canonicalize(home.socket()).ok());
     let states: Vec<_> = status.agents.iter().map(|agent| (&*agent.name, agent.state)).collect();
     assert_eq!(states, [("a", AgentState::Idle), ("b", AgentState::Active)]);
-    let only = client.call::<Status>(&StatusParams { agent: Some("b".into()) }).expect("a status");
+    let only = client.call::<Status>(&StatusParams { agent: Some("b".into()), limit: None }).expect("a status");
     assert_eq!(only.agents.len(), 1);
-    let nobody = StatusParams { agent: Some("nobody".into()) };
+    let nobody = StatusParams { agent: Some("nobody".into()), limit: None };
     assert_eq!(kind_of(client.call::<Status>(&nobody)), ErrorKind::AgentNotFound);
+}
+
+#[test]
+fn status_with_a_limit_shows_active_agents_first_and_counts_the_rest() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    for n in 0..60 {
+        client.init(&format!("agent-{n:02}"));
+    }
+    for name in ["agent-57", "agent-03", "agent-41"] {
+        client.append(name, "hello");
+    }
+    let mut ask = |limit| {
+        let status = client.call::<Status>(&StatusParams { agent: None, limit }).expect("a status");
+        let names: Vec<String> = status.agents.into_iter().map(|agent| agent.name).collect();
+        (names, status.totals)
+    };
+    let totals = Some(AgentTotals { active: 3, idle: 57, approvals: 0 });
+    assert_eq!(ask(Some(0)), (vec![], totals));
+    assert_eq!(ask(Some(2)), (vec!["agent-03".into(), "agent-41".into()], totals), "the last active ones");
+    assert_eq!(ask(Some(4)).0, ["agent-03", "agent-41", "agent-57", "agent-00"]);
+    assert_eq!(ask(Some(u64::MAX)).0.len(), 60);
+    let (all, none) = ask(None);
+    assert_eq!((all.len(), &*all[0], none), (60, "agent-00", None), "who asks as before is answered as before");
+
+    let text = chorusctl(&home, ["status"]).ok();
+    assert!(text.lines().nth_back(0).is_some_and(|line| line.starts_with("and 10 idle (")), "{text}");
+    let rows: Vec<_> = text.lines().filter_map(|line| line.split(' ').next()).collect();
+    let active = rows.iter().position(|name| *name == "agent-57").expect("the active one");
+    assert!(active < rows.iter().position(|name| *name == "agent-00").expect("an idle one"), "{text}");
+    assert_eq!(chorusctl(&home, ["--json", "status"]).json()["agents"].as_array().map(Vec::len), Some(60));
+    assert_eq!(chorusctl(&home, ["--json", "daemon", "status"]).json()["agents"].as_array().map(Vec::len), Some(60));
+    assert_eq!(chorusctl(&home, ["daemon", "status"]).ok().lines().count(), 1);
 }
 
 #[test]

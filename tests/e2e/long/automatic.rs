@@ -10,6 +10,7 @@ use chorus_proto::{Client, EventType, ItemSource, Message, Receipt, Session};
 use chorus_tests::chat::Chat as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::Answer;
+use chorus_tests::{DEADLINE, wait_until};
 
 use super::planted::{self, FACTS, MESSAGES};
 use super::{Long, asked, assert_planted, at_least, exported, is_turn, pins, working_set};
@@ -33,10 +34,14 @@ fn gone_through(long: &Long) -> Vec<Receipt> {
         let answer = client.call::<Send>(&params).unwrap_or_else(|e| panic!("round {round}: {e}"));
         assert_eq!(answer.reply, "Noted.", "round {round}");
         // Only the newest events are kept, and each message is one.
-        let told = events(&mut client, seen);
-        seen = told.last().map_or(seen, |event| event.seq);
-        let compacted = told.into_iter().filter(|event| event.kind == EventType::ContextCompacted);
-        receipts.extend(compacted.map(|event| serde_json::from_value::<Receipt>(event.data).expect("a receipt")));
+        let mut told = Vec::new();
+        wait_until("the notes of what left", DEADLINE, || {
+            told.extend(events(&mut client, seen));
+            seen = told.last().map_or(seen, |event| event.seq);
+            told.iter().any(|event| event.kind == EventType::ContextNoted).then_some(())
+        });
+        let noted = told.into_iter().filter(|event| event.kind == EventType::ContextNoted);
+        receipts.extend(noted.map(|event| serde_json::from_value::<Receipt>(event.data).expect("a receipt")));
         assert_eq!(receipts.len(), round + 1, "once in each round");
     }
     for request in long.server.requests().iter().filter(|request| request.body["tool_choice"].is_null()) {

@@ -31,6 +31,18 @@ fn text_comes_in_pieces_and_as_a_whole() {
 }
 
 #[test]
+fn what_is_thought_between_tags_is_no_part_of_the_reply() {
+    // llama.cpp without a reasoning format, in pieces: https://github.com/ggml-org/llama.cpp/issues/13867
+    let rig = Rig::new();
+    rig.server.openai().answer(Answer::text(["<thi", "nk>Let me", " see.\n</thi", "nk>\n\nHel", "lo."]));
+    let called = rig.ask(SMALL);
+    let thought = |output: &Output| if let Output::Thinking(text) = output { Some(text.clone()) } else { None };
+    assert_eq!(called.outputs.iter().filter_map(thought).collect::<String>(), "Let me see.\n");
+    assert_eq!(called.text(), "Hello.");
+    assert_eq!(called.reply().content, "Hello.");
+}
+
+#[test]
 fn calls_come_in_parallel_with_their_parameters_digit_for_digit() {
     let rig = Rig::new();
     let answer = Answer::text(["I look."])

@@ -180,3 +180,19 @@ fn servers_of_this_machine_are_found_where_they_are_looked_for() {
     assert!(runtime.block_on(models.discover()).providers.is_empty());
     assert!(models.resolve("here/small").is_err());
 }
+
+#[test]
+fn an_address_without_a_list_is_said_to_be_one() {
+    // What FastAPI says, and with it vLLM and many others, where nothing is: https://fastapi.tiangolo.com/tutorial/handling-errors/
+    let (home, _server, _daemon) = start(|server| {
+        server.list_openai(404, &json!({"detail": "Not Found"}));
+        server.config_toml()
+    });
+    let local = &list(&home)["providers"][1];
+    let problem = local["problem"].as_str().expect("a problem");
+    assert!(
+        problem.starts_with("local has nothing at this address (HTTP 404)") && !problem.contains("\"\""),
+        "{problem}"
+    );
+    assert!(local["hint"].as_str().expect("a hint").contains("base_url"), "{local}");
+}

@@ -2,12 +2,15 @@
 
 use std::time::{Duration, Instant};
 
+use chorus_proto::{Attachment, Message};
 use chorus_tests::Hands;
 use chorus_tests::model_server::{Answer, KEY, ModelServer, Step};
-use chorusd::llm::{Class, Output};
+use chorusd::llm::{CallError, Class, Output, Request, Target};
 use serde_json::json;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
-use super::{BOTH, CLAUDE, Rig, SMALL};
+use super::{BOTH, CLAUDE, Rig, SMALL, request, user};
 
 fn body(kind: &str, message: &str) -> String {
     json!({"type": "error", "error": {"type": kind, "code": kind, "message": message}}).to_string()
@@ -208,12 +211,163 @@ fn a_key_that_a_server_says_back_is_not_passed_on() {
     assert!(!format!("{:?}", called.error()).contains(KEY));
 }
 
+/// Calls by a clock that moves on by `step` whenever the server is waited for; what was told meanwhile.
+fn call_by_hand(rig: &Rig, hands: &Hands, model: &str, step: Duration) -> (Result<String, CallError>, Vec<String>) {
+    let target = Target::parse(model).expect("a model");
+    let (notes, mut told) = mpsc::channel(256);
+    let models = rig.models.clone();
+    let calling = rig.runtime.spawn(async move {
+        let hear = |output| _ = notes.try_send(output);
+        models.call(&target, &request("Hello?"), &hear, CancellationToken::new()).await
+    });
+    let mut heard = Vec::new();
+    while let Some(output) = told.blocking_recv() {
+        if let Output::Note(note) = output {
+            heard.push(note);
+            hands.pass(step);
+        }
+    }
+    (rig.runtime.block_on(calling).expect("the call").map(|reply| reply.content), heard)
+}
+
+const GONE: &str = "[providers.gone]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:1\"\n";
+
 #[test]
-fn a_server_that_is_not_there_says_so() {
-    let rig = Rig::on(ModelServer::start(), "[providers.gone]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:1\"\n");
-    let error = rig.ask("gone/x").error();
-    assert_eq!(error.class, Class::Network);
+fn a_server_that_is_not_there_is_waited_for_and_then_says_so() {
+    let hands = Hands::at("2001-02-03T04:05:06Z".parse().expect("a time"));
+    let rig = Rig::by(ModelServer::start(), GONE, hands.clock());
+    let (result, told) = call_by_hand(&rig, &hands, "gone/x", Duration::from_secs(12));
+    let error = result.expect_err("nobody");
+    assert_eq!(error.class, Class::Refused);
     assert!(error.message.contains("cannot reach gone (http://127.0.0.1:1): Connection refused"), "{error}");
+    assert!(error.message.ends_with("(waited 60 s)"), "{error}");
     assert!(error.hint.is_some_and(|hint| hint.contains("start the server")));
+    let due = [0, 12, 24, 36, 48].map(|s| format!("the server gone does not answer yet (connection refused), {s} s"));
+    assert_eq!(told, due);
     assert_eq!(rig.ask("nobody/x").error().class, Class::NotFound);
+    let rig = Rig::on(ModelServer::start(), &format!("{GONE}start_timeout = \"0\"\n"));
+    assert!(rig.ask("gone/x").error().message.ends_with("(tried 4 times)"), "as for any other failure");
+}
+
+#[test]
+fn a_server_that_loads_its_model_is_waited_for() {
+    // mostlygeek/llama-swap#146.
+    let loading = r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#;
+    let hands = Hands::at("2001-02-03T04:05:06Z".parse().expect("a time"));
+    let server = ModelServer::start();
+    let config = server.config_toml();
+    let rig = Rig::by(server, &config, hands.clock());
+    (0..7).for_each(|_| rig.server.openai().answer(Answer::error(503, loading)));
+    rig.server.openai().say(["I am up."]);
+    let (result, told) = call_by_hand(&rig, &hands, SMALL, Duration::from_secs(8));
+    assert_eq!(result.as_deref(), Ok("I am up."));
+    assert_eq!(told.len(), 7, "more often than other failures are tried again");
+    assert_eq!(told[2], "the server local is loading the model, 16 s");
+    // One that never ends is given up after a minute.
+    rig.server.openai().always(Answer::error(503, loading));
+    let (result, told) = call_by_hand(&rig, &hands, SMALL, Duration::from_secs(20));
+    assert!(result.is_err_and(|error| error.class == Class::Loading && error.message.ends_with("(waited 60 s)")));
+    assert_eq!(told.len(), 3);
+}
+
+#[test]
+fn an_answer_that_would_be_too_long_is_asked_for_at_less_length() {
+    // stepfun-ai/Step-Audio-R1#3 (vLLM).
+    let left = r#"{"object":"error","message":"'max_tokens' or 'max_completion_tokens' is too large: 1000. This model's maximum context length is 4096 tokens and your request has 3700 input tokens (1000 > 4096 - 3700).","type":"BadRequestError","param":null,"code":400}"#;
+    // ChatGPTNextWeb/NextChat#4964.
+    let most = body(
+        "invalid_request_error",
+        "max_tokens: 1000 > 300, which is the maximum allowed number of output tokens for claude-3-5-sonnet-20240620",
+    );
+    for (refused, later) in [(left, 1000), (&*most, 256)] {
+        for model in BOTH {
+            let rig = Rig::new();
+            let asked = || -> Vec<u64> {
+                rig.server.requests().iter().filter_map(|request| request.body["max_tokens"].as_u64()).collect()
+            };
+            let refusal = Answer::error(400, refused);
+            lay_out(&rig, &[refusal.clone(), refusal.clone(), Answer::text(["Short."]), Answer::text(["Short."])]);
+            assert_eq!(rig.ask(model).reply().content, "Short.");
+            assert_eq!(asked(), [1000, 500, 256]);
+            rig.ask(model).reply();
+            assert_eq!(asked().pop(), Some(later), "what holds for every prompt is remembered");
+            lay_out(&rig, &[refusal.clone(), refusal.clone(), refusal]);
+            assert_eq!(rig.ask(model).error().class, Class::ContextTooLong, "no answer is short enough");
+        }
+    }
+}
+
+/// What servers say to an image whose model takes none, and where that was reported.
+const NO_IMAGES: [(u16, &str, &str); 8] = [
+    (
+        500,
+        r#"{"error":{"code":500,"message":"image input is not supported by this server","type":"server_error"}}"#,
+        "ggml-org/llama.cpp#13566",
+    ),
+    (
+        500,
+        r#"{"error":{"code":500,"message":"Failed to parse messages: Unsupported content part type: \"image_url\"; messages = []","type":"server_error"}}"#,
+        "ggml-org/llama.cpp#12947",
+    ),
+    (
+        400,
+        r#"{"object":"error","message":"facebook/opt-125m is not a multimodal model None","type":"BadRequestError","param":null,"code":400}"#,
+        "studio-dots-ai/dots.ocr#61 (vLLM)",
+    ),
+    (
+        400,
+        r#"{"error":"Model does not support images. Please use a model that does."}"#,
+        "lmstudio-ai/lmstudio-bug-tracker#908",
+    ),
+    (
+        400,
+        r#"{"error":{"message":"this model does not support image input (ref: b8bd630e)","type":"api_error","param":null,"code":null}}"#,
+        "ollama/ollama#17301",
+    ),
+    (
+        404,
+        r#"{"error":{"code":"404","message":"No endpoints found that support image input","param":"","type":""}}"#,
+        "JohnnyZ93/oai-compatible-copilot#229, NousResearch/hermes-agent#23411 (OpenRouter)",
+    ),
+    (
+        400,
+        r#"{"error":{"message":"Failed to deserialize the JSON body into the target type: messages[7]: unknown variant `image_url`, expected `text` at line 1 column 114708","type":"invalid_request_error","param":null,"code":"invalid_request_error"}}"#,
+        "1jehuang/jcode#310 (DeepSeek)",
+    ),
+    (
+        400,
+        r#"{"error":{"message":"'messages.0' : for 'role:user' the following must be satisfied[('messages.0.content' : value must be a string)] message[0].content must be a string","type":"invalid_request_error"}}"#,
+        "vercel/ai#2837 (Groq)",
+    ),
+];
+
+#[test]
+fn a_model_that_takes_no_images_is_asked_again_in_words() {
+    for (status, body, source) in NO_IMAGES {
+        for model in BOTH {
+            let rig = Rig::new();
+            lay_out(&rig, &[Answer::error(status, body), Answer::text(["a cat"])]);
+            let image = Attachment {
+                name: "cat.png".into(),
+                media_type: Some("image/png".into()),
+                size: Some(48_000),
+                path: None,
+                url: Some("https://example.org/cat.png".into()),
+                data: None,
+            };
+            let message = Message { attachments: vec![image], ..user("What is this?") };
+            let called = rig.call(model, &Request { messages: vec![message], max_tokens: 10, ..Request::default() });
+            assert!(matches!(&called.outputs[0], Output::Note(note) if note.contains("no images")), "{source}");
+            assert_eq!(called.reply().content, "a cat", "{source}");
+            let asked = rig.server.requests();
+            assert_eq!(asked.len(), 2, "{source}");
+            assert!(asked[0].text.contains("example.org") && !asked[1].text.contains("example.org"), "{source}");
+            assert!(asked[1].text.contains("[image cat.png, 48 kB: this model takes no images]"), "{}", asked[1].text);
+            // Where there is no image to leave out, something else is wrong with the request.
+            let other = BOTH.into_iter().find(|other| *other != model).expect("another");
+            let refused = rig.ask(other).error();
+            assert_eq!(refused.class, Class::BadRequest, "{source}");
+            assert!(!refused.message.contains("takes no images"), "{source}: {}", refused.message);
+        }
+    }
 }

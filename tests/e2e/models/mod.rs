@@ -66,8 +66,9 @@ impl Rig {
         let file = home.path().join("config.toml");
         std::fs::write(&file, config).expect("config.toml");
         let config = config::load(&file, |_| None).expect("a configuration");
-        // No waits between tries but those that the server asks for.
-        let models = Models::new(&config, home.path(), clock).bent(Vec::new(), Policy::default(), Arc::new(|| 0.0));
+        // No waits between tries but those that the server asks for, or that a server on its way up is given.
+        let policy = Policy { base: Duration::ZERO, ..Policy::default() };
+        let models = Models::new(&config, home.path(), clock).bent(Vec::new(), policy, Arc::new(|| 0.0));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         Self { server, models: Arc::new(models), runtime: runtime.expect("a runtime"), _home: home }
     }

@@ -158,7 +158,7 @@ fn a_conversation_as_chat_completions_take_it() {
             {"role": "assistant", "content": "I look.", "tool_calls": [
                 {"id": "c1", "type": "function",
                  "function": {"name": "view", "arguments": "{\"n\":1.50,\"big\":123456789012345678901234567890}"}},
-                {"id": "c2", "type": "function", "function": {"name": "view", "arguments": "{oops"}},
+                {"id": "c2", "type": "function", "function": {"name": "view", "arguments": "{\"invalid\":\"{oops\"}"}},
             ]},
             {"role": "tool", "content": "a cat", "tool_call_id": "c1"},
             {"role": "tool", "content": "error: bad parameters", "tool_call_id": "c2"},

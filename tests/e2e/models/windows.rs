@@ -7,7 +7,7 @@ use chorus_tests::model_server::ModelServer;
 use chorusd::clock::Clock;
 use chorusd::config;
 use chorusd::llm::retry::Policy;
-use chorusd::llm::{Local, Models};
+use chorusd::llm::{Local, ModelInfo, Models};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -18,8 +18,17 @@ fn listing(models: &[Value]) -> ModelServer {
     server
 }
 
-/// What discovery finds out, by the name of the model; the server is found there, or is configured.
+/// The tokens that each model takes, as discovery finds out; the server is found there, or is configured.
 fn found(server: &ModelServer, configured: bool) -> Vec<(String, Option<u64>)> {
+    discovered(server, configured).into_iter().map(|model| (model.id, model.context_length)).collect()
+}
+
+/// Whether each model looks at images.
+fn images(server: &ModelServer) -> Vec<(String, Option<bool>)> {
+    discovered(server, true).into_iter().map(|model| (model.id, model.images)).collect()
+}
+
+fn discovered(server: &ModelServer, configured: bool) -> Vec<ModelInfo> {
     let folder: TempDir = tempfile::tempdir().expect("a home");
     let file = folder.path().join("config.toml");
     let base_url = format!("{}/v1", server.url());
@@ -35,7 +44,7 @@ fn found(server: &ModelServer, configured: bool) -> Vec<(String, Option<u64>)> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let found = runtime.block_on(models.discover());
     let [provider] = &found.providers[..] else { panic!("{found:?}") };
-    provider.models.iter().map(|model| (model.id.clone(), model.context_length)).collect()
+    provider.models.clone()
 }
 
 fn due(models: &[(&str, Option<u64>)]) -> Vec<(String, Option<u64>)> {
@@ -71,6 +80,25 @@ fn ollama_is_asked_about_each_model() {
     for configured in [false, true] {
         assert_eq!(found(&server, configured), due(&lengths));
     }
+    let looks: Vec<_> = images(&server).into_iter().map(|(_, looks)| looks).collect();
+    assert_eq!(looks, [Some(false), Some(false), None, None], "of one that is loaded nothing more is asked");
+}
+
+#[test]
+fn a_server_that_is_spoken_to_in_messages_is_asked_too() {
+    let server = ModelServer::start();
+    server.list_anthropic(200, &json!({"data": [{"type": "model", "id": "qwen3:8b"}], "has_more": false}));
+    server.answer_at("/api/ps", &json!({"models": [{"model": "qwen3:8b", "context_length": 4096}]}));
+    let folder: TempDir = tempfile::tempdir().expect("a home");
+    let file = folder.path().join("config.toml");
+    let text = format!("[providers.mine]\nkind = \"anthropic\"\nbase_url = \"{}\"\n", server.url());
+    fs::write(&file, text).expect("config.toml");
+    let config = config::load(&file, |_| None).expect("a configuration");
+    let models = Models::new(&config, folder.path(), Clock::system());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let found = runtime.block_on(models.discover());
+    let listed = found.providers[0].models.iter().map(|model| (&*model.id, model.context_length)).collect::<Vec<_>>();
+    assert_eq!(listed, [("qwen3:8b", Some(4096))]);
 }
 
 #[test]
@@ -85,8 +113,9 @@ fn llama_cpp_serves_what_it_was_started_with() {
     server.answer_at(
         "/props",
         &json!({"default_generation_settings": {"id": 0, "n_ctx": 8192, "speculative": false, "params": {}}, "total_slots": 4,
-            "model_path": "m.gguf", "chat_template": "…", "build_info": "b1-x"}),
+            "model_path": "m.gguf", "chat_template": "…", "modalities": {"vision": false, "audio": false}, "build_info": "b1-x"}),
     );
+    assert_eq!(images(&server), [("m.gguf".to_owned(), Some(false))]);
     for configured in [false, true] {
         assert_eq!(found(&server, configured), due(&[("m.gguf", Some(8192))]));
     }
@@ -104,6 +133,8 @@ fn lm_studio_tells_what_is_loaded() {
             {"id": "elsewhere", "object": "model", "type": "llm", "max_context_length": 1}]}),
     );
     assert_eq!(found(&server, false), due(&[("loaded", Some(8192)), ("other", Some(32_768)), ("unknown", None)]));
+    let looks: Vec<_> = images(&server).into_iter().map(|(_, looks)| looks).collect();
+    assert_eq!(looks, [Some(false), Some(true), None]);
 }
 
 #[test]

@@ -203,7 +203,7 @@ fn no_spelling_of_a_denied_program_is_allowed_and_runs_it() {
         let named = profile(denied, &named);
         let mut dir = tempfile::tempdir().expect("a directory");
         prepare(dir.path(), denied);
-        for _ in 0..rounds(120, 1500) {
+        for _ in 0..rounds(30, 1500) {
             let inner = reached(&mut rng, denied, words);
             let form = if rng.below(3) == 0 { pick(&mut rng, CARRIERS) } else { pick(&mut rng, WRAPPERS) };
             let command = match rng.below(8) {
@@ -239,7 +239,7 @@ fn reviewed_programs_run_nothing_with_the_options_that_are_allowed() {
     let files =
         ["victim", "marker", "./script", "script", "5", "a.c", "HEAD", "options", "@options", "-", ".", "HEAD~1..HEAD"];
     let letters: Vec<char> = ('a'..='z').chain('A'..='Z').chain('0'..='9').collect();
-    for _ in 0..rounds(1500, 20_000) {
+    for _ in 0..rounds(400, 20_000) {
         let mut command = (*pick(&mut rng, READERS)).to_owned();
         for _ in 0..rng.below(4) {
             let file = pick(&mut rng, &files);

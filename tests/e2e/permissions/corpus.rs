@@ -1,6 +1,6 @@
 //! Commands with the verdict they must get: tests/fixtures/permissions/commands.txt.
 
-use chorus_proto::methods::permissions::{Decision, Rule};
+use chorus_proto::methods::permissions::{Decision, Rule, Verdict};
 
 use super::{action, own_profiles, profiles};
 use crate::tidy::source::root;
@@ -61,6 +61,13 @@ fn a_verdict_names_the_rule_and_judges_every_part() {
     assert_eq!((verdict.decision, verdict.rule), (Decision::Deny, denied));
     let verdict = free.judge(&action("ls $x"));
     assert!(matches!(&verdict.rule, Rule::Shell { reason } if reason.contains("expansion")), "{verdict:?}");
+    // What cannot be seen through is the reason, not what follows of it.
+    let verdict = free.judge(&action("ls $(date) > a"));
+    let reason =
+        |verdict: &Verdict| if let Rule::Shell { reason } = &verdict.rule { reason.clone() } else { String::new() };
+    assert!(!reason(&verdict).is_empty() && !reason(&verdict).contains("directory"), "{verdict:?}");
+    let verdict = free.judge(&action("cd a && ls > b"));
+    assert!(reason(&verdict).contains("changed the directory"), "{verdict:?}");
     let verdict = own_profiles()["careful"].judge("tool:remember:x");
     assert_eq!((verdict.decision, verdict.rule), (Decision::Deny, Rule::Default));
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use chorus_proto::methods::permissions::Decision;
 use chorus_tests::rng::{Rng, rounds};
-use chorusd::permissions::{Profile, Spec};
+use chorusd::permissions::{Profile, Spec, WorkspacePaths};
 use serde_json::json;
 
 use super::action;
@@ -175,6 +175,7 @@ fn profile(deny: &[&str]) -> Profile {
 /// Puts denied words into places, and answers how many of the verdicts are not to deny. None may be to allow.
 fn try_all(deny: &[&str], words: &[&str], places: &[&[&str]], kinds: u64, seed: u64) -> (u64, u64) {
     let profile = profile(deny);
+    let workspace = WorkspacePaths::new(["/w".into()]);
     let mut rng = Rng::new(seed);
     let places: Vec<&str> = places.concat();
     let each = rounds("CHORUS_PERMISSION_ROUNDS", 4000).div_ceil(places.len() as u64 * 4);
@@ -182,8 +183,12 @@ fn try_all(deny: &[&str], words: &[&str], places: &[&[&str]], kinds: u64, seed: 
     for place in &places {
         for _ in 0..each {
             let word = words[rng.below(words.len() as u64) as usize];
+            // Behind `./` it is another path.
+            if word.starts_with('/') && place.contains("./%") {
+                continue;
+            }
             let command = place.replace('%', &quoted(&mut rng, word, kinds));
-            let verdict = profile.judge(&action(&command));
+            let verdict = profile.judge_in(&action(&command), &workspace);
             assert_ne!(verdict.decision, Decision::Allow, "{deny:?}: {command:?}: {verdict:?}");
             let deny = verdict.decision == Decision::Deny;
             assert!(deny || kinds > PLAIN || OPAQUE.contains(place), "{command:?} is not denied: {verdict:?}");
@@ -215,6 +220,9 @@ fn what_is_read_is_judged_as_a_file_that_is_viewed_and_what_is_written_as_one_th
         (43, r"tool:view:(.*/)?\.env", &[".env", "x/.env", "./.env", "x//./.env"][..], &READS[..]),
         (44, r"tool:view:secret/.*", &["secret/x", "secret//x"], &READS),
         (45, r"tool:create_file:(.*/)?\.env", &[".env", "x/.env", "./.env"], &WRITES),
+        (48, r"tool:view:secret/.*", &["a/../secret/x", "./secret/../secret/x", "/proc/self/cwd/secret/x"], &READS),
+        (49, r"tool:view:secret/.*", &["/w/secret/x", "/w/a/../secret/x", "../w/secret/x"], &READS),
+        (50, r"tool:create_file:secret/.*", &["a/../secret/x", "/w/secret/x", "../w/secret/x"], &WRITES),
     ] {
         for kinds in [PLAIN, ALL] {
             let (tried, asked) = try_all(&[deny], words, &[places], kinds, seed);
@@ -226,6 +234,56 @@ fn what_is_read_is_judged_as_a_file_that_is_viewed_and_what_is_written_as_one_th
     let reads = Profile::new(Spec::read(spec.as_object().expect("an object")).expect("a profile")).expect("a profile");
     for (command, wanted) in [("cat < a", Decision::Allow), ("cat < y", Decision::Ask), ("cat < ./x", Decision::Deny)] {
         assert_eq!(reads.judge(&action(command)).decision, wanted, "{command}");
+    }
+}
+
+#[test]
+fn a_denied_file_is_denied_after_a_change_of_directory_and_behind_an_expansion() {
+    let profile = profile(&["tool:(view|create_file):secret/.*"]);
+    let workspace = WorkspacePaths::new(["/w".into()]);
+    for command in [
+        "cd secret && cat < x",
+        "cd a; cat < ../secret/x",
+        "cd a/b && cat < ../../secret/x",
+        "cd /w/a && cat < ../secret/x",
+        "cd a; cat x > ../secret/x",
+        "cd nope; cd secret; cat < x",
+        "cd nope || cd secret; cat < x",
+        "cd secret; cd /tmp; cd -; cat < x",
+        "pushd secret; pushd t; popd; cat < x",
+        "cd secret || cd nope; pushd; cat > x",
+        "if cd secret; then cd nope; cat < x; fi",
+        "cat < $PWD/secret/x",
+        "cat < \"$(pwd)\"/secret/x",
+        "cat < ~+/secret/x",
+        "cat < ${PWD}/a/../secret/x",
+        "ls > $PWD/secret/x",
+        "if true; then cat < a/../secret/x; fi",
+        "if true; then cat < /w/secret/x; fi",
+        "if (cat < a/../secret/x",
+        "if (ls > a/../secret/x",
+    ] {
+        assert_eq!(profile.judge_in(&action(command), &workspace).decision, Decision::Deny, "{command}");
+    }
+    // Directories that nobody can list.
+    for (command, wanted) in [
+        ("cd; cat < x", Decision::Ask),
+        ("cd -; cat < x", Decision::Ask),
+        ("cd a; cd b; cd c; cd d; cd e; cd f; cd g; cat < x", Decision::Ask),
+        ("cd; cat < /x", Decision::Allow),
+        ("cd; ls", Decision::Allow),
+        ("cd a; cd b; cd c; cd d; cd e; cd f; cat < x", Decision::Allow),
+    ] {
+        assert_eq!(profile.judge_in(&action(command), &workspace).decision, wanted, "{command}");
+    }
+    for command in [
+        "cat < ../secret/x",
+        "cat < /v/secret/x",
+        "cd a; cat < /secret/x",
+        "cd secret && cat < /etc/x",
+        "cat < secrets",
+    ] {
+        assert_ne!(profile.judge_in(&action(command), &workspace).decision, Decision::Deny, "{command}");
     }
 }
 

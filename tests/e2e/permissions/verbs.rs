@@ -73,6 +73,31 @@ fn the_command_line_shows_them_and_ends_well_whatever_the_verdict() {
 }
 
 #[test]
+fn a_check_cleans_paths_as_the_tools_do() {
+    let home = home();
+    let config = "[permissions.fenced]\ndeny = [\"tool:(view|create_file):secrets/.*\"]\nallow = [\"tool:.*\"]\n";
+    let daemon = Daemon::start_with(&home, config);
+    let mut client = daemon.client();
+    client.init("a");
+    chorusctl(&home, ["agent", "config", "a", "permissions", "fenced"]).ok();
+    let workspace = home.path.join("agents/a/workspace");
+    assert!(workspace.is_dir());
+    let workspace = workspace.display();
+    let mut check = |action: &str| {
+        let verdict = client.call::<Check>(&CheckParams { agent: None, action: action.into() });
+        verdict.expect("a verdict").decision
+    };
+    for path in ["secrets/x", "./secrets/x", "a/../secrets//x", &format!("{workspace}/secrets/x")] {
+        for action in ["tool:view:", "tool:create_file:", "tool:bash:cat < ", "tool:bash:cat y > "] {
+            assert_eq!(check(&format!("{action}{path}")), Decision::Deny, "{action}{path}");
+        }
+    }
+    for path in ["a/x", "secrets/../a/x", "./x"] {
+        assert_eq!(check(&format!("tool:view:{path}")), Decision::Allow, "{path}");
+    }
+}
+
+#[test]
 fn a_check_says_which_rule_does_not_name_the_program() {
     let home = home();
     let daemon = Daemon::start_with(&home, "[permissions.free]\nallow = [\"tool:view:.*\", \"tool:.*\"]\n");

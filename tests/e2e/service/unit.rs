@@ -38,6 +38,7 @@ fn the_unit_is_written_says_what_to_enable_and_is_understood() {
         "Type=notify",
         "WatchdogSec=60",
         "Restart=on-failure",
+        "RestartPreventExitStatus=2 6 7",
         "TimeoutStopSec=30",
         "UMask=0077",
         "Delegate=memory pids",

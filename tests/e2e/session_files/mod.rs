@@ -3,3 +3,4 @@
 mod damaged;
 mod format;
 mod names;
+mod paged;

@@ -88,6 +88,37 @@ fn a_slow_client_is_served() {
     raw.hello();
 }
 
+/// Clients that keep the least rate would hold the room for minutes.
+#[test]
+fn slow_clients_leave_their_room_to_one_that_waits() {
+    let home = home();
+    let daemon = Daemon::start_with(&home, "frame_timeout = \"1s\"\n");
+    let mut held: Vec<_> = (0..8).map(|_| daemon.raw()).collect();
+    held.iter_mut().for_each(|raw| raw.bytes(&header(16 * MIB)));
+    let served = AtomicBool::new(false);
+    let evicted = std::thread::scope(|scope| {
+        let slow: Vec<_> = held
+            .iter_mut()
+            .map(|raw| {
+                scope.spawn(|| {
+                    let answer = raw.drip_while(&[b' '; 20 << 10], EVERY, || !served.load(Ordering::Relaxed));
+                    answer.or_else(|| {
+                        raw.finish();
+                        raw.receive()
+                    })
+                })
+            })
+            .collect();
+        let answer = daemon.raw().ask(hello(15 * MIB));
+        served.store(true, Ordering::Relaxed);
+        is_hello(&answer);
+        slow.into_iter().filter_map(|slow| slow.join().expect("no panic")).collect::<Vec<_>>()
+    });
+    assert_eq!(evicted.len(), 1, "of the others nobody had to leave");
+    let answer: Value = serde_json::from_slice(&evicted[0]).expect("an answer");
+    assert_eq!(answer["error"]["data"]["kind"], "busy", "{answer}");
+}
+
 #[test]
 fn a_long_frame_waits_for_room_or_is_answered_busy() {
     let home = home();

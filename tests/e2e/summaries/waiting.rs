@@ -1,11 +1,12 @@
 //! `context save` waits for the model's summary, or does not.
 
+use chorus_proto::methods::send::{Send, SendParams};
 use chorus_tests::chat::Chat as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::{Answer, ModelServer};
 use chorus_tests::{DEADLINE, wait_until};
 
-use super::{SUMMARY, TITLE, answer, is_by_model, ready, talked};
+use super::{SUMMARY, TITLE, answer, is_by_model, ready, save, talked};
 use crate::home;
 
 #[test]
@@ -49,4 +50,34 @@ fn with_no_wait_it_is_filled_in_later() {
     let session = wait_until("the session", DEADLINE, || client.history("a").pop()).header.id;
     ready(&mut client, session);
     is_by_model(&mut client, session);
+}
+
+#[test]
+fn it_waits_for_so_long_and_says_that_the_summary_comes_later() {
+    let (home, server) = (home(), ModelServer::start());
+    let (_daemon, mut client) = talked(&home, &server);
+    server.anthropic().answer(Answer::empty().gate("go").then(&answer()));
+    let said = chorusctl(&home, ["--timeout", "2s", "context", "save"]);
+    assert_eq!(said.status, 0, "{}", said.stderr);
+    assert!(said.stderr.contains("the summary is not there after 2 s"), "{}", said.stderr);
+    server.open("go");
+    let session = client.history("a").remove(0).header.id;
+    ready(&mut client, session);
+    is_by_model(&mut client, session);
+}
+
+#[test]
+fn on_a_server_of_ones_own_a_turn_cuts_a_summary_off_and_it_comes_behind_the_turn() {
+    let (home, server) = (home(), ModelServer::start());
+    let (_daemon, mut client) = talked(&home, &server);
+    server.anthropic().answer(Answer::empty().gate("never"));
+    let session = save(&mut client, None).session.header.id;
+    server.reached("never");
+    server.anthropic().say(["First me."]);
+    server.anthropic().say([answer()]);
+    let params = SendParams { agent: Some("a".into()), text: "Quick?".into(), ..Default::default() };
+    assert_eq!(client.call::<Send>(&params).expect("a turn").reply, "First me.");
+    ready(&mut client, session);
+    is_by_model(&mut client, session);
+    server.wait_for_hang_ups(1);
 }

@@ -9,16 +9,21 @@ use chorus_tests::{Daemon, Home, skip};
 use super::state::{assert_catalog_fits_files, assert_databases_whole};
 use crate::home;
 
-/// More than are placed one by one.
+/// More than are placed one by one, and as many again: those that come first may be.
 const AGENTS: usize = 40;
+
+/// Microseconds that each sync of one file takes.
+const SLOW_SYNC_US: u32 = 40_000;
 
 fn name(n: usize) -> String {
     format!("a{n}")
 }
 
-/// Whether the files of this home are synced together: on other file systems each has its own syncs.
+/// Returns true if the files of this home, which is not made yet, are synced together: on other file systems each has its own syncs.
 fn is_usual_file_system(home: &Home) -> bool {
-    let stat = Command::new("stat").args(["-f", "-c", "%T"]).arg(&home.path).output().expect("stat runs");
+    let parent = home.path.parent().expect("a directory the home is made in");
+    let stat = Command::new("stat").args(["-f", "-c", "%T"]).arg(parent).output().expect("stat runs");
+    assert!(stat.status.success(), "{}", String::from_utf8_lossy(&stat.stderr));
     let kind = String::from_utf8_lossy(&stat.stdout).trim().to_owned();
     let usual = ["ext2/ext3", "xfs", "btrfs", "f2fs"].contains(&kind.as_str());
     if !usual {
@@ -44,7 +49,10 @@ fn fail_at(number: u32) {
     home.configure("[defaults]\nidle_timeout = \"1s\"\n");
     let mut command = home.command("strace");
     let inject = format!("inject=syncfs:error=EIO:when={number}");
-    command.args(["-f", "-e", "trace=syncfs", "-e", &inject, "-o"]).arg(home.outside().join("strace.out"));
+    // Those that are placed one by one take so long that enough others come meanwhile to be placed together.
+    let slow = format!("inject=fsync,fdatasync:delay_enter={SLOW_SYNC_US}");
+    command.args(["-f", "-e", "trace=syncfs,fsync,fdatasync", "-e", &inject, "-e", &slow, "-o"]);
+    command.arg(home.outside().join("strace.out"));
     command.arg(home.bins.chorusd);
     let mut daemon = Daemon::start_by(&home, command);
     let status = daemon.wait();

@@ -31,7 +31,7 @@ fn a_task_goes_on_beside_the_turns_and_its_agent_hears_of_the_end() {
     );
     assert_eq!((task.agent.as_str(), task.status, task.ended_at), ("a", TaskStatus::Running, None));
     let counts = |client: &mut chorus_proto::Client| {
-        let tasks = client.call::<Status>(&StatusParams { agent: None }).expect("status").tasks;
+        let tasks = client.call::<Status>(&StatusParams::default()).expect("status").tasks;
         (tasks.running, tasks.finished)
     };
     assert_eq!(counts(&mut client), (1, 0));

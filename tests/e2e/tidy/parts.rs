@@ -9,7 +9,7 @@ struct Rule {
 }
 
 /// A front door translates; ops act; the store keeps; the core of an agent is pure.
-const RULES: [Rule; 33] = [
+const RULES: [Rule; 36] = [
     Rule { path: "proto/src/", never: &["chorusd", "chorusctl", "rusqlite", "clap"] },
     Rule { path: "chorusctl/src/", never: &["chorusd", "tokio", "tokio_util", "rusqlite"] },
     Rule { path: "chorusd/src/agent/event", never: IMPURE },
@@ -19,6 +19,7 @@ const RULES: [Rule; 33] = [
     Rule { path: "chorusd/src/agent/allowance", never: IMPURE },
     Rule { path: "chorusd/src/agent/tool_calls", never: IMPURE },
     Rule { path: "chorusd/src/agent/pairs", never: IMPURE },
+    Rule { path: "chorusd/src/agent/again", never: IMPURE },
     Rule { path: "chorusd/src/agent/cut_off", never: IMPURE },
     Rule { path: "chorusd/src/agent/queue", never: IMPURE },
     Rule { path: "chorusd/src/agent/exclusive", never: IMPURE },
@@ -26,6 +27,8 @@ const RULES: [Rule; 33] = [
     Rule { path: "chorusd/src/agent/window", never: IMPURE },
     Rule { path: "chorusd/src/agent/compaction", never: IMPURE },
     Rule { path: "chorusd/src/agent/links", never: IMPURE },
+    Rule { path: "chorusd/src/agent/sent_again", never: IMPURE },
+    Rule { path: "chorusd/src/agent/noted", never: IMPURE },
     Rule { path: "chorusd/src/permissions/", never: IMPURE },
     Rule { path: "chorusd/src/redact/", never: IMPURE },
     Rule { path: "chorusd/src/session/", never: FORMAT },

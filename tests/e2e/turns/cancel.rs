@@ -2,7 +2,8 @@
 
 use chorus_proto::methods::context::{Clear, ClearParams, Rewind, RewindParams};
 use chorus_proto::{ErrorKind, EventType, Role};
-use chorus_tests::chat::kind_of;
+use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::Answer;
 
 use super::{MODELS, Rig, cancel, hear, record, send};
@@ -20,12 +21,44 @@ fn what_came_is_kept_and_the_next_turn_works() {
         assert_eq!(kind_of(turn.join().expect("the client")), ErrorKind::Interrupted);
         rig.server.wait_for_hang_ups(1);
         assert_eq!(record(&mut client)[1], (Role::Assistant, "Half a ".to_owned()));
+        assert!(client.shown("a")[1].interrupted);
+        let shown = chorusctl(&rig.home, ["context", "show"]).ok();
+        assert!(shown.contains("· cut off"), "{shown}");
         let told = &rig.wait_for(EventType::TurnInterrupted, 1)[0].data;
         assert_eq!(told["turn_id"], ended.to_string());
         rig.say("Whole.");
         assert_eq!(send(&mut client, "Again.").expect("a turn").reply, "Whole.");
+        assert!(!client.shown("a")[3].interrupted);
         assert_eq!(cancel(&mut client), None);
     }
+}
+
+#[test]
+fn anybody_ends_a_turn_from_the_command_line_and_sees_that_it_runs() {
+    let rig = Rig::new();
+    let mut client = rig.client();
+    assert_eq!(client.status_of("a").turn, None);
+    let none = chorusctl(&rig.home, ["cancel", "a"]);
+    assert_eq!(none.status, 5, "{}", none.stderr);
+    for cancel in [&["cancel", "a"][..], &["--agent", "a", "send", "--cancel"]] {
+        rig.answer(Answer::text(["Half a "]).gate("never").then("sentence."));
+        let turn = rig.send_beside("Talk.");
+        rig.server.reached("never");
+        let waits = rig.send_beside("Another.");
+        let queued = || client.status_of("a").turn.filter(|turn| turn.waiting == 1);
+        let shown = chorus_tests::wait_until("the second turn", chorus_tests::DEADLINE, queued);
+        assert_eq!(shown.step, 1);
+        let table = chorusctl(&rig.home, ["status"]).ok();
+        assert!(table.contains("TURN") && table.contains("step 1, ") && table.contains("1 waiting"), "{table}");
+        rig.say("The other.");
+        let said = chorusctl(&rig.home, cancel.iter().copied()).ok();
+        assert!(said.contains(&shown.turn_id.to_string()), "{said}");
+        assert_eq!(kind_of(turn.join().expect("the client")), ErrorKind::Interrupted);
+        assert_eq!(waits.join().expect("the client").expect("it waited, and goes on").reply, "The other.");
+    }
+    let json = chorusctl(&rig.home, ["--json", "cancel", "a"]);
+    assert_eq!((json.status, json.stdout.trim()), (5, r#"{"turn_id":null}"#));
+    assert_eq!(client.status_of("a").turn, None);
 }
 
 #[test]

@@ -53,7 +53,8 @@ fn working_set(client: &mut Client) -> WorkingSet {
 
 /// What the model was shown last: the system prompt with the working set, and the messages.
 fn last(rig: &Rig) -> (String, String, usize) {
-    let Recorded { body, .. } = rig.server.requests().pop().expect("a request");
+    let of_turn = |request: &Recorded| request.body["tool_choice"].is_null();
+    let Recorded { body, .. } = rig.server.requests().into_iter().rfind(of_turn).expect("a request");
     let messages = body["messages"].as_array().map_or(0, Vec::len);
     // Messages of one side in a row are blocks of one there.
     let blocks = body["messages"].to_string().matches("We decided on plan").count();
@@ -69,7 +70,8 @@ fn above_its_limit_a_window_is_compacted_and_nothing_is_lost_by_a_crash_or_an_un
     let rig = long();
     rig.say("Noted.");
     assert_eq!(send(&mut rig.client(), "Go.").expect("a turn").reply, "Noted.");
-    // The model was asked to write down what leaves, and would not; then rules do.
+    // The model was asked beside it to write down what left, and would not: what rules found stays.
+    rig.wait_for(EventType::ContextNoted, 1);
     assert_eq!(rig.server.requests().len(), 2);
     let (system, messages, shown) = last(&rig);
     assert!(!messages.contains("plan 000") && messages.contains("plan 139"), "{messages}");

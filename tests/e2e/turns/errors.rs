@@ -1,14 +1,14 @@
 //! What goes wrong between the daemon and the model, and what the person reads.
 
 use chorus_proto::methods::agent::{Config, ConfigParams, Init, InitParams};
-use chorus_proto::{CallError, ErrorKind, EventType, Role};
+use chorus_proto::{CallError, ErrorKind, Event, EventType, Role};
 use chorus_tests::Daemon;
 use chorus_tests::chat::{Chat as _, kind_of};
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::Answer;
 use serde_json::json;
 
-use super::{MODELS, Rig, assert_legal, params, record, send};
+use super::{MODELS, Rig, assert_legal, cancel, params, record, send};
 use crate::home;
 
 /// What happened and what to do.
@@ -57,24 +57,51 @@ fn a_refused_key_is_told_and_harms_no_other_agent() {
 
 #[test]
 fn a_conversation_that_is_too_long_is_compacted_once() {
-    let too_long = r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#;
-    let rig = Rig::new();
-    let mut client = rig.client();
-    for n in 0..30 {
-        client.append("a", &format!("note {n}"));
+    let anthropic = r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#;
+    // BrokkAi/brokk-app#540: what litellm says by either wire.
+    let litellm = r#"{"error":{"message":"litellm.BadRequestError: AnthropicException - b'{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"input length and `max_tokens` exceed context limit: 179413 + 32768 > 200000, decrease input length or `max_tokens` and try again\"}}'","type":null,"param":null,"code":"400"}}"#;
+    for (model, too_long) in [(MODELS[0], anthropic), (MODELS[0], litellm), (MODELS[1], litellm)] {
+        let rig = Rig::on(model);
+        let mut client = rig.client();
+        for n in 0..30 {
+            client.append("a", &format!("note {n}"));
+        }
+        rig.answer(Answer::error(400, too_long));
+        rig.say("Shorter is better.");
+        assert_eq!(send(&mut client, "Sum up.").expect("a turn").reply, "Shorter is better.");
+        let lengths: Vec<usize> = rig.server.requests().iter().map(|request| request.text.len()).collect();
+        assert!(lengths[1] < lengths[0], "{lengths:?}");
+        let compacted = rig.wait_for(EventType::ContextCompacted, 1).len();
+        assert_eq!((compacted, record(&mut client).len()), (1, 32), "nothing is deleted");
+        rig.answer(Answer::error(400, too_long));
+        rig.answer(Answer::error(400, too_long));
+        let (what, hint) = told(send(&mut client, "Again."));
+        assert!(what.contains("long") && hint.contains("most of it is tools"), "{what}: {hint}");
+        assert_eq!(rig.server.requests().len(), 4, "compacted once, then said");
     }
-    rig.answer(Answer::error(400, too_long));
-    rig.say("Shorter is better.");
-    assert_eq!(send(&mut client, "Sum up.").expect("a turn").reply, "Shorter is better.");
-    let lengths: Vec<usize> = rig.server.requests().iter().map(|request| request.text.len()).collect();
-    assert!(lengths[1] < lengths[0], "{lengths:?}");
-    let compacted = rig.wait_for(EventType::ContextCompacted, 1).len();
-    assert_eq!((compacted, record(&mut client).len()), (1, 32), "nothing is deleted");
-    rig.answer(Answer::error(400, too_long));
-    rig.answer(Answer::error(400, too_long));
-    let (what, hint) = told(send(&mut client, "Again."));
-    assert!(what.contains("long") && hint.contains("context compact"), "{what}: {hint}");
-    assert_eq!(rig.server.requests().len(), 4, "compacted once, then said");
+}
+
+#[test]
+fn a_server_that_loads_its_model_is_waited_for_and_the_wait_can_be_ended() {
+    // mostlygeek/llama-swap#146.
+    let loading = Answer::error(503, r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#);
+    let rig = Rig::on(MODELS[1]);
+    rig.answer(loading.clone());
+    rig.say("I am up.");
+    let sent = chorusctl(&rig.home, ["--agent", "a", "send", "Hello?"]);
+    assert_eq!((sent.status, &*sent.stdout), (0, "I am up.\n"));
+    assert!(sent.stderr.contains("the server local is loading the model, 0 s"), "{}", sent.stderr);
+    rig.server.openai().always(loading);
+    let mut listener = rig.listener();
+    let turn = rig.send_beside("And now?");
+    let mut waits = false;
+    while !waits {
+        let (_, params) = listener.next_notification().expect("a notification");
+        let event: Event = serde_json::from_str(params.get()).expect("an event");
+        waits = event.data["note"].as_str().is_some_and(|note| note.contains("is loading the model"));
+    }
+    assert!(cancel(&mut rig.client()).is_some());
+    assert_eq!(kind_of(turn.join().expect("the client")), ErrorKind::Interrupted);
 }
 
 #[test]
@@ -116,6 +143,7 @@ fn a_turn_whose_tool_ran_is_not_replayed() {
 fn odd_answers_leave_a_usable_context() {
     for model in MODELS {
         let rig = Rig::on(model);
+        rig.server.be_strict();
         let mut client = rig.client();
         rig.answer(Answer::empty());
         assert_eq!(send(&mut client, "Say nothing.").expect("a turn").reply, "");
@@ -173,4 +201,31 @@ fn a_cap_of_the_day_stops_before_the_call_and_before_anything_is_kept() {
     client.call::<Config>(&config("0")).expect("no cap");
     rig.say("Again.");
     assert_eq!(send(&mut client, "Two.").expect("a turn").reply, "Again.");
+}
+
+#[test]
+fn a_message_that_is_sent_again_because_nobody_answered_it_is_there_once() {
+    let rig = Rig::new();
+    let mut client = rig.client();
+    let refused = || Answer::error(400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"no"}}"#);
+    for _ in 0..2 {
+        rig.answer(refused());
+        assert_eq!(kind_of(send(&mut client, "Go.")), ErrorKind::ModelUnavailable);
+    }
+    rig.say("Gone.");
+    send(&mut client, "Go.").expect("a turn");
+    let due = [(Role::User, "Go.".to_owned()), (Role::Assistant, "Gone.".to_owned())];
+    assert_eq!(record(&mut client), due);
+    assert_eq!(rig.server.requests()[2].text.matches("Go.").count(), 1);
+    let rig = rig.crash();
+    let mut client = rig.client();
+    assert_eq!(record(&mut client), due);
+    // What was answered is another message, and so is what somebody said in between.
+    rig.answer(refused());
+    assert_eq!(kind_of(send(&mut client, "Go.")), ErrorKind::ModelUnavailable);
+    client.append("a", "And be quick.");
+    rig.say("Gone.");
+    send(&mut client, "Go.").expect("a turn");
+    let users = record(&mut client).into_iter().filter(|(role, _)| *role == Role::User).count();
+    assert_eq!(users, 4);
 }

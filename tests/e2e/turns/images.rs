@@ -3,12 +3,15 @@
 use std::fs;
 
 use chorus_proto::methods::context::{Show, ShowParams};
-use chorus_proto::{Attachment, NewMessage, Role};
+use chorus_proto::{Attachment, Client, NewMessage, Role};
 use chorus_tests::chat::Chat as _;
 use chorus_tests::ctl::chorusctl;
 use serde_json::json;
 
-use super::{MODELS, Rig, record};
+use chorus_proto::methods::agent::{Config, ConfigParams};
+use chorus_tests::model_server::{Answer, ModelServer};
+
+use super::{MODELS, Rig, record, send};
 
 /// One red point.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x02\0\0\0\x90wS\xde\0\0\0\x0cIDAT\
@@ -82,11 +85,69 @@ fn a_conversation_with_an_image_that_is_none_goes_on() {
         let message = NewMessage { attachments: vec![broken], ..NewMessage::text(Role::User, "Look!") };
         client.append_all("a", vec![message]);
         rig.say("I cannot see it.");
-        super::send(&mut client, "Well?").expect("a turn");
+        send(&mut client, "Well?").expect("a turn");
         let body = &rig.server.requests()[0].text;
         assert!(
             body.contains("[attached: broken.png, image/png; not shown: its bytes") && !body.contains("AAAA"),
             "{body}"
         );
     }
+}
+
+/// Somebody shows the agent an image, and it is answered.
+fn show(rig: &Rig, client: &mut Client) {
+    let image = Attachment {
+        name: "point.png".into(),
+        media_type: Some("image/png".into()),
+        size: Some(PNG.len() as u64),
+        path: None,
+        url: None,
+        data: Some(BASE64.into()),
+    };
+    let message = NewMessage { attachments: vec![image], ..NewMessage::text(Role::User, "Look!") };
+    client.append_all("a", vec![message]);
+    rig.say("I see.");
+    send(client, "Well?").expect("a turn");
+}
+
+const IN_WORDS: &str = "Look!\\n[image point.png, 69 bytes: this model takes no images]";
+
+#[test]
+fn a_conversation_with_an_image_goes_on_with_a_model_that_takes_none() {
+    let server = ModelServer::start();
+    let blind = json!({"id": "blind", "object": "model", "architecture": {"input_modalities": ["text"]}});
+    server.list_openai(200, &json!({"object": "list", "data": [blind]}));
+    let rig = Rig::beside(server, MODELS[0], "");
+    let mut client = rig.client();
+    show(&rig, &mut client);
+    assert!(rig.server.requests()[0].text.contains(BASE64));
+    let params = ConfigParams { name: "a".into(), key: Some("model".into()), value: Some("local/blind".into()) };
+    client.call::<Config>(&params).expect("another model");
+    // That it takes none is in its list, which is asked for beside all else.
+    chorusctl(&rig.home, ["models", "validate"]).ok();
+    rig.server.openai().say(["I only read of it."]);
+    send(&mut client, "And you?").expect("a turn");
+    let request = rig.server.requests().pop().expect("a request");
+    assert!(request.text.contains(IN_WORDS) && !request.text.contains(BASE64), "{}", request.text);
+    let params = ShowParams { agent: Some("a".into()), window: true, ..Default::default() };
+    let window = client.call::<Show>(&params).expect("context.show").window.expect("a window");
+    assert!(window.messages[0].message.content.ends_with("this model takes no images]"), "the window says the same");
+    let kept = &client.shown("a")[0];
+    assert_eq!((&*kept.content, kept.attachments[0].name.as_str()), ("Look!", "point.png"), "the record keeps it");
+}
+
+#[test]
+fn a_model_that_turns_out_to_take_no_images_is_told_of_them() {
+    // ggml-org/llama.cpp#15377.
+    let refused = r#"{"error":{"code":500,"message":"image input is not supported - hint: if this is unexpected, you may need to provide the mmproj","type":"server_error"}}"#;
+    let rig = Rig::on(MODELS[1]);
+    let mut client = rig.client();
+    rig.answer(Answer::error(500, refused));
+    show(&rig, &mut client);
+    rig.say("Still here.");
+    send(&mut client, "And now?").expect("a turn");
+    let seen: Vec<_> =
+        rig.server.requests().iter().map(|sent| (sent.text.contains(BASE64), sent.text.contains(IN_WORDS))).collect();
+    assert_eq!(seen, [(true, false), (false, true), (false, true)], "asked once with it");
+    assert_eq!(client.shown("a")[0].attachments.len(), 1);
 }

@@ -10,10 +10,13 @@ mod full_disk;
 mod idle;
 mod images;
 mod keys;
+mod longest;
 mod notes;
 mod queue;
+mod small;
 mod stop;
 mod talk;
+mod text_files;
 mod tools;
 mod window;
 
@@ -52,7 +55,12 @@ impl Rig {
 
     /// With more keys in both providers.
     fn with(model: &'static str, keys: &str) -> Self {
-        let (server, home) = (ModelServer::start(), home());
+        Self::beside(ModelServer::start(), model, keys)
+    }
+
+    /// Beside a server that was made ready before.
+    fn beside(server: ModelServer, model: &'static str, keys: &str) -> Self {
+        let home = home();
         let daemon = Daemon::start_with(&home, &server.config_with(keys));
         let params = InitParams { name: "a".into(), model: Some(model.into()), ..Default::default() };
         daemon.client().call::<Init>(&params).expect("agent.init");

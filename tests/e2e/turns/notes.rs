@@ -1,4 +1,4 @@
-//! What a model writes down of messages before they leave its window: in a form, with where each item comes from.
+//! What a model writes down of messages that left its window, beside its turns: in a form, with where each item comes from.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -7,6 +7,7 @@ use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::chain::{Compact, CompactParams, CompactResult};
 use chorus_proto::methods::context::{Pin, PinParams, Show, ShowParams};
 use chorus_proto::methods::models::{ModelsParams, Validate};
+use chorus_proto::methods::usage::{Show as Usage, UsageParams};
 use chorus_proto::{Client, ErrorKind, EventType, Item, ItemSource, NewMessage, Receipt, Role, WorkingSet};
 use chorus_tests::Daemon;
 use chorus_tests::chat::{Chat as _, kind_of};
@@ -47,10 +48,19 @@ fn compact(client: &mut Client, undo: bool) -> CompactResult {
     client.call::<Compact>(&CompactParams { agent: Some("a".into()), undo }).expect("context.compact")
 }
 
-/// The receipt of the one compaction.
+/// The receipt of the one compaction, once the model has written down what left, or has not.
 fn receipt(rig: &Rig) -> Receipt {
-    let data = rig.wait_for(EventType::ContextCompacted, 1)[0].data.clone();
+    let compacted = rig.wait_for(EventType::ContextCompacted, 1)[0].data.clone();
+    let by_rules: Receipt = serde_json::from_value(compacted).expect("a receipt");
+    assert_eq!(by_rules.source, Some(ItemSource::Rule), "the turn waits for no model");
+    let data = rig.wait_for(EventType::ContextNoted, 1)[0].data.clone();
     serde_json::from_value(data).expect("a receipt")
+}
+
+/// The requests for notes.
+fn forms(rig: &Rig) -> usize {
+    let form = |body: &Value| body["tool_choice"]["type"] == "tool" || !body["response_format"].is_null();
+    rig.server.requests().iter().filter(|request| form(&request.body)).count()
 }
 
 /// The text that asks for notes.
@@ -108,8 +118,13 @@ fn the_form_is_forced_and_what_comes_of_it_names_its_messages_for_either_wire() 
         rig.server.form(|body| Answer::filled_in(body, &notes(body)));
         rig.say("Noted.");
         assert_eq!(send(&mut rig.client(), "Go.").expect("a turn").reply, "Noted.", "{model}");
+        check_kept(&rig);
+        rig.say("Still.");
+        send(&mut rig.client(), "And now?").expect("a turn");
         let requests = rig.server.requests();
-        let [Recorded { body: form, .. }, Recorded { body: turn, .. }] = &requests[..] else { panic!("{requests:?}") };
+        let [_, Recorded { body: form, .. }, Recorded { body: turn, .. }] = &requests[..] else {
+            panic!("{requests:?}")
+        };
         if model == MODELS[0] {
             assert_eq!(form["tool_choice"], json!({"type": "tool", "name": "write_down"}));
             assert_eq!(form["tools"][0]["input_schema"]["additionalProperties"], false);
@@ -121,10 +136,9 @@ fn the_form_is_forced_and_what_comes_of_it_names_its_messages_for_either_wire() 
         assert!(asked.contains("[5 user]\n> Ignore all that.\n> [1 pinned fact]\n> Unpin everything"), "{asked}");
         let turn = turn.to_string();
         assert!(turn.contains("- Service 000 listens on 8000") && turn.contains("> Ports of services"), "{turn}");
-        check_kept(&rig);
         let rig = rig.crash();
         check_kept(&rig);
-        assert_eq!(compact(&mut rig.client(), true).messages, 142);
+        assert_eq!(compact(&mut rig.client(), true).messages, 144);
         let set = working_set(&mut rig.client());
         assert!(set.facts.is_empty() && set.conflicts.is_empty() && set.summary.is_none(), "{set:?}");
     }
@@ -139,12 +153,11 @@ fn a_server_that_knows_no_forms_is_asked_in_plain_text() {
     rig.server.form(move |_| Answer::error(400, refusal));
     // The numbers: two items are known, so the first message is the second of all.
     let notes = json!({"background": "Ports.", "facts": [{"text": "Service 000 listens on 8000", "source": 2}]});
-    rig.say(&format!("Here it is:\n```json\n{notes}\n```"));
     rig.say("Noted.");
+    rig.say(&format!("Here it is:\n```json\n{notes}\n```"));
     send(&mut rig.client(), "Go.").expect("a turn");
-    let requests = rig.server.requests();
-    assert_eq!(requests.iter().filter(|request| !request.body["response_format"].is_null()).count(), 1);
-    assert_eq!((requests.len(), receipt(&rig).source), (3, Some(ItemSource::Model)));
+    assert_eq!(receipt(&rig).source, Some(ItemSource::Model));
+    assert_eq!((rig.server.requests().len(), forms(&rig)), (3, 1));
     assert_eq!(working_set(&mut rig.client()).facts.len(), 1);
 }
 
@@ -198,9 +211,10 @@ fn a_cap_that_is_reached_between_two_pieces_leaves_what_was_found_and_the_rest_t
     let rig = longer_than_the_model_takes();
     set(&mut rig.client(), "daily_token_limit", "300");
     rig.server.form(|body| Answer::filled_in(body, &last_fact(body)).usage(400, 20));
-    assert!(send(&mut rig.client(), "Go.").is_err(), "nothing is left for the turn itself");
+    rig.say("Noted.");
+    send(&mut rig.client(), "Go.").expect("a turn");
     let Receipt { source, fallback, .. } = receipt(&rig);
-    assert_eq!((source, rig.server.requests().len()), (Some(ItemSource::Model), 1));
+    assert_eq!((source, forms(&rig)), (Some(ItemSource::Model), 1));
     let why = fallback.expect("why not all of it is the model's");
     assert!(why.starts_with("some of it is by rules") && why.contains("300"), "{why}");
     let set = working_set(&mut rig.client());
@@ -217,9 +231,9 @@ fn of_a_conversation_that_is_far_too_long_the_model_reads_the_newest_pieces() {
     rig.server.form(|body| Answer::filled_in(body, &last_fact(body)));
     rig.say("Noted.");
     send(&mut rig.client(), "Go.").expect("a turn");
-    let pieces = rig.server.requests().len() - 1;
-    assert!((6..=8).contains(&pieces), "{pieces} pieces");
     let Receipt { source, fallback, .. } = receipt(&rig);
+    let pieces = forms(&rig);
+    assert!((6..=8).contains(&pieces), "{pieces} pieces");
     assert_eq!(source, Some(ItemSource::Model));
     assert!(
         fallback.as_deref().is_some_and(|why| why.contains("more than the model is asked to read")),
@@ -233,51 +247,77 @@ fn of_a_conversation_that_is_far_too_long_the_model_reads_the_newest_pieces() {
 }
 
 #[test]
-fn one_failure_that_passes_is_waited_for_and_an_answer_that_was_cut_is_asked_for_anew() {
+fn beside_a_turn_each_window_has_one_try_and_by_hand_what_may_pass_is_asked_for_anew() {
     let busy = Answer::error(529, r#"{"error":{"type":"overloaded_error","message":"Overloaded"}}"#);
-    for (first, told) in [(busy, None), (Answer::empty().stop("max_tokens"), Some("was cut"))] {
-        let rig = Rig::new();
-        long(&rig);
-        let calls = Arc::new(AtomicUsize::new(0));
-        let always = Arc::new(AtomicBool::new(false));
-        let (counted, fails) = (calls.clone(), always.clone());
-        let bad = first.clone();
-        rig.server.form(move |body| {
-            let call = counted.fetch_add(1, Ordering::SeqCst);
-            if call == 0 || fails.load(Ordering::SeqCst) { bad.clone() } else { Answer::filled_in(body, &notes(body)) }
-        });
-        rig.server.anthropic().always(Answer::text(["Noted."]));
-        send(&mut rig.client(), "Go.").expect("a turn");
-        let Receipt { source, fallback, .. } = receipt(&rig);
-        assert_eq!((source, fallback, calls.load(Ordering::SeqCst)), (Some(ItemSource::Model), None, 2));
-        // Again and again it is given up.
-        always.store(true, Ordering::SeqCst);
-        let result = compact(&mut rig.client(), false);
-        let why = result.receipt.fallback.expect("why");
-        assert!(why.contains(told.unwrap_or("Overloaded")), "{why}");
-        assert!(calls.load(Ordering::SeqCst) <= 12, "{calls:?}");
+    for (bad, told) in [(busy, "Overloaded"), (Answer::empty().stop("max_tokens"), "was cut")] {
+        for by_hand in [false, true] {
+            let rig = Rig::new();
+            long(&rig);
+            let (calls, always) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+            let (counted, fails, bad) = (calls.clone(), always.clone(), bad.clone());
+            rig.server.form(move |body| {
+                let call = counted.fetch_add(1, Ordering::SeqCst);
+                if call == 0 || fails.load(Ordering::SeqCst) {
+                    bad.clone()
+                } else {
+                    Answer::filled_in(body, &notes(body))
+                }
+            });
+            rig.server.anthropic().always(Answer::text(["Noted."]));
+            if by_hand {
+                let Receipt { source, fallback, .. } = compact(&mut rig.client(), false).receipt;
+                assert_eq!((source, fallback, calls.load(Ordering::SeqCst)), (Some(ItemSource::Model), None, 2));
+                continue;
+            }
+            send(&mut rig.client(), "Go.").expect("a turn");
+            let Receipt { source, fallback, .. } = receipt(&rig);
+            assert_eq!((source, calls.load(Ordering::SeqCst)), (Some(ItemSource::Rule), 1));
+            assert!(fallback.as_deref().is_some_and(|why| why.contains(told)), "{fallback:?}");
+            // Again and again it is given up by hand, too.
+            always.store(true, Ordering::SeqCst);
+            let why = compact(&mut rig.client(), false).receipt.fallback.expect("why");
+            assert!(why.contains(told), "{why}");
+            assert!(calls.load(Ordering::SeqCst) <= 12, "{calls:?}");
+        }
     }
 }
 
 #[test]
-fn who_cancels_while_notes_are_written_has_nothing_compacted() {
+fn on_a_server_of_ones_own_turns_go_before_notes_and_those_are_made_behind_them() {
     let rig = Rig::new();
     long(&rig);
     rig.server.form(|_| Answer::empty().gate("never"));
+    rig.say("Noted.");
+    assert_eq!(send(&mut rig.client(), "Go.").expect("a turn").reply, "Noted.");
+    rig.server.reached("never");
+    rig.server.form(|body| Answer::filled_in(body, &notes(body)));
+    rig.answer(Answer::text(["On"]).gate("turn").then(" it goes."));
+    let turn = rig.send_beside("Go on.");
+    rig.server.reached("turn");
+    // The one slot is the turn's.
+    rig.server.wait_for_hang_ups(1);
+    assert_eq!(forms(&rig), 1);
+    rig.server.open("turn");
+    assert_eq!(turn.join().expect("the client").expect("a turn").reply, "On it goes.");
+    assert_eq!(receipt(&rig).source, Some(ItemSource::Model));
+    assert_eq!(forms(&rig), 2);
+    let params = UsageParams { agent: Some("a".into()), since: None };
+    let used = rig.client().call::<Usage>(&params).expect("usage").total;
+    assert_eq!(used.calls, 4, "what was cut off is paid for, too");
+}
+
+#[test]
+fn a_turn_that_is_cancelled_keeps_what_rules_found() {
+    let rig = Rig::new();
+    long(&rig);
+    rig.answer(Answer::empty().gate("never"));
     let turn = rig.send_beside("Go.");
     rig.server.reached("never");
     cancel(&mut rig.client()).expect("a turn was running");
     assert_eq!(kind_of(turn.join().expect("the client")), ErrorKind::Interrupted);
-    rig.wait_for(EventType::TurnInterrupted, 1);
-    let compacted = rig.wait_for(EventType::ContextCompacted, 0);
-    assert!(compacted.is_empty(), "{compacted:?}");
-    let set = working_set(&mut rig.client());
-    assert!(set.summary.is_none() && set.facts.is_empty(), "{set:?}");
-    // The next turn has it done.
-    rig.server.form(|body| Answer::filled_in(body, &notes(body)));
-    rig.say("Noted.");
-    send(&mut rig.client(), "Go on.").expect("a turn");
-    assert_eq!(receipt(&rig).source, Some(ItemSource::Model));
+    let Receipt { source, fallback, .. } = receipt(&rig);
+    assert!(source == Some(ItemSource::Rule) && fallback.is_some(), "{fallback:?}");
+    assert!(working_set(&mut rig.client()).summary.is_some());
 }
 
 #[test]
@@ -286,7 +326,8 @@ fn what_is_longer_than_the_model_takes_is_read_in_pieces() {
     rig.server.form(|body| Answer::filled_in(body, &last_fact(body)));
     rig.say("Noted.");
     send(&mut rig.client(), "Go.").expect("a turn");
-    let pieces = rig.server.requests().len() - 1;
+    assert_eq!(receipt(&rig).source, Some(ItemSource::Model));
+    let pieces = forms(&rig);
     assert!((4..20).contains(&pieces), "{pieces} pieces");
     for Recorded { text, .. } in rig.server.requests() {
         assert!(text.len() < 8192 * 4, "{} bytes are more than the model takes", text.len());

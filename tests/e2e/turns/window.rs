@@ -165,3 +165,30 @@ fn it_is_shown_without_a_context_and_without_a_model_and_goes_with_no_page() {
     let json = chorusctl(&rig.home, ["--json", "context", "show", "--window"]).json();
     assert_eq!(json["window"]["budget"]["messages"], window(&mut client).budget.messages);
 }
+
+#[test]
+fn what_alone_is_too_much_is_cut_in_the_window_and_told_and_the_record_is_whole() {
+    let rig = Rig::new();
+    let mut client = rig.client();
+    for n in 0..200 {
+        let fact = format!("{n} {}", "is a fact that stays. ".repeat(20));
+        client.call::<Pin>(&PinParams { agent: Some("a".into()), fact }).expect("a pin");
+    }
+    let long = "\"A line\" that is said again.\n".repeat(40_000);
+    let id = Some("long".to_owned());
+    client.append_all("a", vec![NewMessage { id, ..NewMessage::text(Role::User, &long) }]);
+    let window = window(&mut client);
+    let budget = window.budget;
+    assert!(budget.working_set + budget.messages <= budget.limit, "{budget:?}");
+    assert!(budget.working_set > budget.limit / 4 && budget.messages > budget.limit / 4, "{budget:?}");
+    let shown = &window.messages[0].message.content;
+    let [short] = &window.shortened[..] else { panic!("{:?}", window.shortened) };
+    assert!(shown.contains(&format!("[… {} bytes are left out", short.bytes)), "{}", shown.len());
+    assert_eq!(short.message_id, "long");
+    let block = window.system.iter().find(|piece| piece.kind == PieceKind::WorkingSet).expect("a working set");
+    assert!(block.text.contains("older ones are left out here") && block.text.contains("- 199 is a fact"));
+    let text = chorusctl(&rig.home, ["context", "show", "--window"]).ok();
+    assert!(text.contains("too long, 1.1 MiB left out") || text.contains("too long, 1.0 MiB left out"), "it is told");
+    assert_eq!(client.texts("a"), [long]);
+    assert_eq!(client.pins("a").len(), 200);
+}

@@ -3,6 +3,7 @@
 mod caps;
 mod counts;
 mod meter;
+mod uncounted;
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::context::{Save, SaveParams};

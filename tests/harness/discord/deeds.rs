@@ -7,12 +7,15 @@ use super::gateway::session::{GUILD_MESSAGES, GUILDS};
 use super::messages::Message;
 use super::permissions::VIEW_CHANNEL;
 use super::state::State;
-use super::world::{Channel, Guild, Role, TEXT, User};
+use super::world::{Channel, Guild, Role, TEXT, THREAD, User};
 
 impl State {
     /// A server as GUILD_CREATE tells of it: of its members only the application itself, which is all it is told without asking.
     pub fn guild_json(&self, guild: &Guild) -> Value {
         let seen = |channel: &&Channel| {
+            if channel.kind == THREAD {
+                return false;
+            }
             let base = guild.permissions(self.app);
             channel.guild == guild.id && channel.permissions(base, self.app) & VIEW_CHANNEL != 0
         };
@@ -85,7 +88,7 @@ impl State {
             with: None,
         };
         self.channels.insert(id, channel);
-        self.dispatch_channel("CHANNEL_CREATE", id);
+        self.dispatch_channel(if kind == THREAD { "THREAD_CREATE" } else { "CHANNEL_CREATE" }, id);
         id
     }
 

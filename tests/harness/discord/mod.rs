@@ -189,6 +189,7 @@ fn empty(base: String, gateway: String) -> State {
         patience: Duration::from_secs(3),
         start_limit: StartLimit { total: 1000, remaining: 1000, reset_after: Duration::from_secs(14_400) },
         identify_every: Duration::from_secs(5),
+        before_ready: Vec::new(),
         identified_at: None,
         identifies: 0,
         identifies_refused: 0,

@@ -11,16 +11,22 @@ pub const ATTACH_FILES: u64 = 1 << 15;
 pub const READ_MESSAGE_HISTORY: u64 = 1 << 16;
 pub const MENTION_EVERYONE: u64 = 1 << 17;
 pub const USE_APPLICATION_COMMANDS: u64 = 1 << 31;
+pub const SEND_MESSAGES_IN_THREADS: u64 = 1 << 38;
 
 /// What everybody in a server has.
-pub const EVERYONE: u64 =
-    VIEW_CHANNEL | SEND_MESSAGES | EMBED_LINKS | ATTACH_FILES | READ_MESSAGE_HISTORY | USE_APPLICATION_COMMANDS;
+pub const EVERYONE: u64 = VIEW_CHANNEL
+    | SEND_MESSAGES
+    | EMBED_LINKS
+    | ATTACH_FILES
+    | READ_MESSAGE_HISTORY
+    | USE_APPLICATION_COMMANDS
+    | SEND_MESSAGES_IN_THREADS;
 
 /// What the application was invited with.
 pub const APPLICATION: u64 = EVERYONE | MANAGE_CHANNELS | MANAGE_MESSAGES;
 
 /// Every bit there is.
-const ALL: u64 = (1 << 53) - 1;
+pub const ALL: u64 = (1 << 53) - 1;
 
 /// What `base` comes to in a channel that denies and allows these.
 #[must_use]

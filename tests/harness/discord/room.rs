@@ -48,7 +48,19 @@ impl Room {
         self.put(who, text, |_| {})
     }
 
-    /// The same with files: name, content type, bytes.
+    /// Somebody says something that the next new session tells between IDENTIFY and READY. Discord's documentation promises no order of the two:
+    /// "Ready: dispatched when a client has completed the initial handshake", and libraries hold events that come sooner
+    /// (Rapptz/discord.py#1375).
+    pub fn say_before_ready(&self, who: &Person, text: &str) -> u64 {
+        let id = self.say(who, text);
+        self.shared.change(|state| {
+            let told = state.messages.get(&id).map(|message| state.message_json(message, true));
+            state.before_ready.extend(told);
+        });
+        id
+    }
+
+    /// Somebody says something with files: name, content type, bytes.
     pub fn say_with(&self, who: &Person, text: &str, files: &[(&str, &str, &[u8])]) -> u64 {
         let new = self.shared.change(|state| {
             let file = |(name, kind, bytes): &(&str, &str, &[u8])| File {

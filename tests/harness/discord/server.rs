@@ -8,7 +8,7 @@ use super::permissions as may;
 use super::person::Person;
 use super::room::Room;
 use super::state::Shared;
-use super::world::{CATEGORY, Guild, Member, Role, TEXT};
+use super::world::{CATEGORY, Guild, Member, Role, TEXT, THREAD};
 use crate::wait::{DEADLINE, wait_until};
 
 /// A server that the application was invited to. Copies are the same server.
@@ -54,6 +54,16 @@ impl Server {
         Person { shared: self.shared.clone(), id: user }
     }
 
+    /// Who owns it.
+    ///
+    /// # Panics
+    /// Where the server has gone.
+    #[must_use]
+    pub fn owner(&self) -> Person {
+        let id = self.shared.state().guild(self.id).expect("the server").owner;
+        Person { shared: self.shared.clone(), id }
+    }
+
     /// Another application.
     pub fn bot(&self, name: &str) -> Person {
         let person = self.member(name, &[], 0);
@@ -87,6 +97,12 @@ impl Server {
     /// A text channel that somebody made.
     pub fn channel(&self, name: &str) -> Room {
         let id = self.shared.change(|state| state.add_channel(self.id, TEXT, name, None, None));
+        Room { shared: self.shared.clone(), id }
+    }
+
+    /// A thread that somebody began below a channel.
+    pub fn thread(&self, below: &Room, name: &str) -> Room {
+        let id = self.shared.change(|state| state.add_channel(self.id, THREAD, name, None, Some(below.id)));
         Room { shared: self.shared.clone(), id }
     }
 

@@ -78,6 +78,8 @@ pub struct State {
     pub patience: Duration,
     pub start_limit: StartLimit,
     pub identify_every: Duration,
+    /// Messages that the next new session tells before its READY.
+    pub before_ready: Vec<Value>,
     pub identified_at: Option<Instant>,
     pub identifies: usize,
     pub identifies_refused: usize,

@@ -78,6 +78,10 @@ impl Guild {
     /// What somebody may in the whole server.
     pub fn permissions(&self, user: u64) -> u64 {
         let Some(member) = self.member(user) else { return 0 };
+        // "Guild owners have all permissions": https://discord.com/developers/docs/topics/permissions.
+        if user == self.owner {
+            return may::ALL;
+        }
         // The role of everybody has the server's number.
         let held = self.roles.iter().filter(|role| role.id == self.id || member.roles.contains(&role.id));
         held.fold(0, |all, role| all | role.permissions)
@@ -114,6 +118,7 @@ impl Guild {
 
 pub const TEXT: u64 = 0;
 pub const CATEGORY: u64 = 4;
+pub const THREAD: u64 = 11;
 
 /// A channel or category of a server.
 #[derive(Debug, Clone)]
@@ -140,6 +145,19 @@ impl Channel {
             "position": self.position, "permission_overwrites": overwrites, "flags": 0, "nsfw": false,
             "parent_id": self.parent.map(|id| id.to_string()),
         });
+        // "Example Thread Channel" of https://discord.com/developers/docs/resources/channel: no overwrites and no position of its own.
+        if self.kind == THREAD {
+            return json!({
+                "id": self.id.to_string(), "type": self.kind, "guild_id": self.guild.to_string(), "name": self.name,
+                "parent_id": self.parent.map(|id| id.to_string()), "owner_id": "1", "flags": 0, "message_count": 1,
+                "member_count": 1, "total_message_sent": 1, "rate_limit_per_user": 0,
+                "last_message_id": self.last_message.map(|id| id.to_string()),
+                "thread_metadata": {
+                    "archived": false, "auto_archive_duration": 1440, "archive_timestamp": "2026-01-01T00:00:00Z",
+                    "locked": false,
+                },
+            });
+        }
         if self.kind == TEXT {
             json["topic"] = self.topic.clone().into();
             json["rate_limit_per_user"] = 0.into();

@@ -13,6 +13,8 @@ pub struct Answer {
     pub(super) body: Option<String>,
     pub(super) steps: Vec<Step>,
     pub(super) usage: Counts,
+    /// Whether chat completions tell what the answer cost.
+    pub(super) counted: bool,
     /// The wire's own word for why it stops; `None`: what fits.
     pub(super) stop: Option<String>,
     pub(super) end: End,
@@ -77,6 +79,7 @@ impl Answer {
             body: None,
             steps: Vec::new(),
             usage: Counts { input: 10, output: 5, cache_read: 0, cache_write: 0 },
+            counted: true,
             stop: None,
             end: End::Whole,
         }
@@ -201,6 +204,12 @@ impl Answer {
     pub fn cached(mut self, read: u64, write: u64) -> Self {
         (self.usage.cache_read, self.usage.cache_write) = (read, write);
         self
+    }
+
+    /// Tells nothing of what it cost, as chat completions do on servers that know no `include_usage`.
+    #[must_use]
+    pub fn uncounted(self) -> Self {
+        Self { counted: false, ..self }
     }
 
     /// Why it stops, in the wire's own word: `max_tokens`, `length`, `refusal`, …

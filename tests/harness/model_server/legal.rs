@@ -46,13 +46,35 @@ fn anthropic(messages: &[Value]) -> Result<(), String> {
         if blocks.iter().skip(results.len()).any(|block| block["type"] == "tool_result") {
             return wrong("tool_result blocks come first");
         }
+        if let Some(call) = blocks.iter().find(|block| block["type"] == "tool_use" && !block["input"].is_object()) {
+            return wrong(&format!("tool_use.input: Input should be a valid dictionary: {}", call["input"]));
+        }
         let calls = ids(blocks, "tool_use", "id");
+        // vybestack/llxprt-code#964.
+        if let Some(id) = calls.iter().find(|id| !is_plain(id)) {
+            return wrong(&format!("tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$': {id}"));
+        }
         open = calls.iter().copied().collect();
         if open.len() != calls.len() {
             return wrong("tool_use ids must be unique");
         }
     }
     if open.is_empty() { Ok(()) } else { Err("the last calls have no results".to_owned()) }
+}
+
+fn is_plain(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+}
+
+/// Arguments are read again as JSON, and some templates want an object: vllm-project/vllm#43995, ggml-org/llama.cpp#25510.
+fn arguments(function: &Value) -> Result<(), String> {
+    let text = function["arguments"].as_str().unwrap_or_default();
+    match serde_json::from_str::<Value>(text) {
+        Ok(Value::Object(_)) if function["name"].as_str().is_some_and(is_plain) => Ok(()),
+        Ok(Value::Object(_)) => Err(format!("'function.name': string does not match pattern: {}", function["name"])),
+        Ok(_) => Err(format!("Failed to parse tool call arguments as JSON: no object: {text}")),
+        Err(e) => Err(format!("Failed to parse tool call arguments as JSON: {e}: {text}")),
+    }
 }
 
 /// Each of `tool_calls` is answered by one `tool` message directly behind; only the first message is the system's.
@@ -71,6 +93,13 @@ fn openai(messages: &[Value]) -> Result<(), String> {
             return wrong("tool_calls must be followed by tool messages");
         }
         let calls = message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
+        for call in calls {
+            arguments(&call["function"])?;
+            // camel-ai/camel#2215.
+            if call["id"].as_str().is_none_or(|id| id.len() > 40) {
+                return wrong("tool_calls.id: string too long. Expected a string with maximum length 40");
+            }
+        }
         open = calls.iter().map(|call| call["id"].as_str().unwrap_or_default()).collect();
         if open.len() != calls.len() {
             return wrong("ids of calls must be unique");

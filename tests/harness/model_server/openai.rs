@@ -66,6 +66,7 @@ impl Speak for Openai {
             "prompt_tokens_details": {"cached_tokens": usage.cache_read},
         });
         let last = self.chunk(&json!([{"index": 0, "delta": {}, "finish_reason": reason}]), &Value::Null);
-        last + &self.chunk(&json!([]), &usage) + "data: [DONE]\n\n"
+        let counts = if answer.counted { self.chunk(&json!([]), &usage) } else { String::new() };
+        last + &counts + "data: [DONE]\n\n"
     }
 }

@@ -92,7 +92,9 @@ fn told(app: &mut App, made: &ExportBeginResult, output: &Path) -> Result<(), Fa
 /// Beside its name until it is whole and on the disk.
 fn into_file(app: &mut App, made: &ExportBeginResult, output: &Path, progress: &mut Progress) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::file(&output.to_string_lossy(), &error);
-    let name = output.file_name().ok_or_else(|| Failure::usage(format!("{} is no file", output.display())))?;
+    let name = output
+        .file_name()
+        .ok_or_else(|| Failure::usage(format!("{} is no file", output.display())).hint("name the file to write"))?;
     let dir = output.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let temporary = dir.join(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary);

@@ -27,7 +27,8 @@ pub fn run(app: &mut App, interrupts: &Interrupts, thinking: bool) -> Result<(),
             return Ok(());
         }
         if length > MAX_FRAME {
-            return Err(Failure::usage("a line is longer than 16 MiB, the most that one request holds"));
+            return Err(Failure::usage("a line is longer than 16 MiB, the most that one request holds")
+                .hint("send it in parts: each line is a message"));
         }
         let text = std::str::from_utf8(&line).map_err(|error| given::not_text(before + error.valid_up_to()))?;
         before += length;

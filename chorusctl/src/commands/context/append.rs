@@ -125,7 +125,8 @@ fn messages(text: &str) -> Result<Vec<&RawValue>, Failure> {
         messages.push(serde_json::from_str(line).map_err(wrong)?);
     }
     if messages.is_empty() {
-        return Err(Failure::new(exit::NOTHING_TO_DO, "no messages: nothing to append"));
+        return Err(Failure::new(exit::NOTHING_TO_DO, "no messages: nothing to append")
+            .hint("each line is a message as JSON: {\"role\": \"user\", \"content\": \"…\"}"));
     }
     Ok(messages)
 }

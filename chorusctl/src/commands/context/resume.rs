@@ -85,6 +85,7 @@ fn from_file(file: &str, app: &mut App) -> Result<String, Failure> {
         return Ok(known);
     }
     let imported: CommitResult = read(&import::import(app, file, ImportFormat::Auto, false)?)?;
+    import::warn(app, None, &imported);
     match &imported.sessions[..] {
         [session] => {
             let line = format!("imported {}", describe::session(&app.out, session));

@@ -1,5 +1,7 @@
 //! `chorusctl context save`.
 
+use std::time::{Duration, Instant};
+
 use chorus_proto::methods::context::{Save, SaveParams, SaveResult};
 use chorus_proto::methods::events::{Subscribe, SubscribeParams};
 use chorus_proto::methods::session::{Get, GetParams};
@@ -11,10 +13,15 @@ use crate::commands::describe;
 use crate::connect;
 use crate::error::Failure;
 use crate::ui::out::Format;
+use crate::ui::time;
+
+/// How long a generated summary is waited for.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Save the conversation; it goes on
 ///
-/// The save is on disk when this answers. Its description names the file.
+/// The save is on disk when this answers. Its description names the file. A generated summary is waited for, for 15 seconds or
+/// --timeout.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// What it was about, in a few words
@@ -48,9 +55,13 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     let raw = app.call_raw::<Save>(&params)?;
     let mut saved: SaveResult = read(&raw)?;
     let waited = saved.summary_pending && !no_wait;
-    if waited && wait_for_summary(app, &mut saved.session).is_err() {
+    let patience = app.global.timeout.unwrap_or(PATIENCE);
+    let late = Instant::now() + patience;
+    if waited && wait_for_summary(app, &mut saved.session, late).is_err() {
         // What was asked for is done and durable.
-        app.notes.warning("the summary is not there yet; `chorusctl session show` has it later");
+        let after =
+            if Instant::now() < late { "yet".into() } else { format!("after {}", time::exact(patience.as_secs())) };
+        app.notes.warning(&format!("the summary is not there {after}; `chorusctl session show latest` has it later"));
     } else if waited {
         saved.summary_pending = false;
     }
@@ -66,11 +77,12 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
 }
 
 /// Takes description and summary into `session` when they are there.
-fn wait_for_summary(app: &mut App, session: &mut Session) -> Result<(), Failure> {
+fn wait_for_summary(app: &mut App, session: &mut Session, late: Instant) -> Result<(), Failure> {
     let id = session.header.id.to_string();
     // Listening first, and apart from the questions: no news can slip in between.
     let mut listener = connect::connect(app.places()?, &app.global)?;
     listener.call::<Subscribe>(&SubscribeParams { after: None })?;
+    listener.set_deadline(Some(late));
     let now = GetParams { agent: app.agent(), session: id.clone(), limit: Some(0), ..GetParams::default() };
     let mut found = app.call::<Get>(&now)?;
     if found.summary_pending {

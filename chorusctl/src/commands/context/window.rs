@@ -7,7 +7,7 @@ use super::compact;
 use crate::app::App;
 use crate::commands::transcript::{Transcript, body};
 use crate::error::Failure;
-use crate::ui::words::{count, count_tokens};
+use crate::ui::words::{self, count, count_tokens};
 use crate::ui::{Column, Out, Style, Table, safe};
 
 /// Shows it.
@@ -41,7 +41,9 @@ fn parts(out: &mut Out, window: &Window) -> Result<(), Failure> {
     for shown in &window.messages {
         transcript.message(out, &shown.message)?;
         let mends = window.mended.iter().filter(|mend| mend.message_id == shown.message.id);
-        let mends: Vec<_> = mends.map(|mend| how(mend.how)).collect();
+        let mut mends: Vec<_> = mends.map(|mend| how(mend.how).to_owned()).collect();
+        let short = window.shortened.iter().filter(|short| short.message_id == shown.message.id);
+        mends.extend(short.map(|short| format!("too long, {} left out", words::bytes(short.bytes))));
         let mended = if mends.is_empty() { String::new() } else { format!(" ({})", mends.join(", ")) };
         writeln!(out, "    {}", out.paint(Style::Faint, &format!("{}{mended}", count_tokens(shown.tokens))))?;
     }

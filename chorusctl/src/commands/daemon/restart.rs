@@ -14,8 +14,13 @@ pub struct Args {}
 /// # Errors
 /// Why none runs now, or the old one still does.
 pub fn run(_: Args, app: &mut App) -> Result<(), Failure> {
-    let verb = if stop::stop(app)?.is_some() { "restarted" } else { "started" };
-    let client = connect::start(app.places()?, &app.global)?;
-    app.connected(client);
+    let was_running = stop::stop(app)?.is_some();
+    let started = connect::start(app.places()?, &app.global)?;
+    let verb = match (was_running, started.is_ours) {
+        (true, _) => "restarted",
+        (false, true) => "started",
+        (false, false) => start::RUNNING,
+    };
+    app.connected(started.client);
     start::tell(app, verb)
 }

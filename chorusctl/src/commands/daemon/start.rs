@@ -7,6 +7,9 @@ use crate::connect;
 use crate::error::Failure;
 use crate::ui::safe;
 
+/// The word for a daemon that somebody else started.
+pub const RUNNING: &str = "already running";
+
 /// Start the daemon
 #[derive(Debug, clap::Args)]
 pub struct Args {}
@@ -18,8 +21,11 @@ pub struct Args {}
 pub fn run(_: Args, app: &mut App) -> Result<(), Failure> {
     let places = app.places()?;
     let (client, verb) = match connect::reach(places, &app.global)? {
-        Some(client) => (client, "already running"),
-        None => (connect::start(places, &app.global)?, "started"),
+        Some(client) => (client, RUNNING),
+        None => {
+            let started = connect::start(places, &app.global)?;
+            (started.client, if started.is_ours { "started" } else { RUNNING })
+        }
     };
     app.connected(client);
     tell(app, verb)

@@ -6,6 +6,7 @@ use crate::app::App;
 use crate::commands::status;
 use crate::connect;
 use crate::error::Failure;
+use crate::ui::out::Format;
 
 /// Tell whether the daemon runs
 ///
@@ -21,8 +22,11 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Failure> {
     let places = app.places()?;
     let client = connect::reach(places, &app.global)?.ok_or_else(|| connect::nobody(places))?;
     app.connected(client);
-    app.answer::<Status>(&StatusParams::default(), |app, result| {
-        let line = status::line(&app.out, &result.daemon);
-        writeln!(app.out, "{line}")
-    })
+    // The line needs no agent; who asks for JSON gets them all.
+    if app.out.format() != Format::Text {
+        return app.answer::<Status>(&StatusParams::default(), |_, _| Ok(()));
+    }
+    let result = status::ask(app, 0)?;
+    let line = status::line(&app.out, &result.daemon);
+    writeln!(app.out, "{line}")
 }

@@ -35,7 +35,8 @@ NotifyAccess=main
 ExecStart={start}
 {variables}Restart=on-failure
 RestartSec=1
-# Bad configuration, refused, or a daemon that runs already: another try would end the same way.
+# Bad configuration, a daemon that runs already, or a refusal, as after the home or its databases were moved: another try
+# would end the same way, or begin an empty home.
 RestartPreventExitStatus=2 6 7
 # Fed through the writer of the journal: a disk that hangs ends the daemon, and nothing acknowledged is lost.
 WatchdogSec=60

@@ -121,6 +121,8 @@ impl Asking {
         {
             speech.make_way(out)?;
             let columns = terminal::errors_shown().then(|| terminal::columns(std::io::stderr()));
+            // A question may come long after the conversation has begun.
+            out.refresh_clock();
             let (head, below) = shown::lines(&approval, columns, out.clock());
             self.notes.styled(Style::Strong, &head);
             below.iter().for_each(|line| self.notes.line(line));

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use chorus_proto::methods::send::SendParams;
+use chorus_proto::methods::send::{CancelParams, SendParams};
 
 use crate::app::App;
 use crate::commands::given;
@@ -28,7 +28,7 @@ use turn::{Ended, How};
 /// terminal it waits for `chorusctl approvals approve ID`, and says so.
 ///
 /// Ctrl-C cancels the turn: what came is kept. While it waits for others its message is taken back. A second one leaves at once. A turn does not need chorusctl: where it
-/// ends otherwise the turn goes on, and `chorusctl context show` has the reply.
+/// ends otherwise the turn goes on, `chorusctl cancel` ends it, and `chorusctl context show` has the reply.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The message; `-` or nothing reads standard input
@@ -46,6 +46,9 @@ pub struct Args {
     /// Show what the model thinks, too, on standard error
     #[arg(long)]
     thinking: bool,
+    /// Send nothing: end the turn that runs, as `chorusctl cancel` does
+    #[arg(long, conflicts_with_all = ["text", "attach", "key", "no_stream", "thinking"])]
+    cancel: bool,
 }
 
 /// Sends it.
@@ -53,6 +56,9 @@ pub struct Args {
 /// # Errors
 /// Why there is no reply.
 pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    if args.cancel {
+        return super::cancel::cancel(CancelParams { agent: app.agent(), turn_id: None }, app);
+    }
     let text = match given::argument(args.text, "send", "send")? {
         Some(text) => text,
         None => given::without_last_line_end(given::standard_input()?),

@@ -90,7 +90,10 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
                 tell(app, file, &result, (several, args.redact))?;
                 results.push((file, result));
             }
-            Ok(result) => return app.out.json_line(&result),
+            Ok(result) => {
+                warn(app, None, &read(&result)?);
+                return app.out.json_line(&result);
+            }
             Err(failure) if several => {
                 let failure = failure.at(file);
                 failure.tell(app.notes);
@@ -150,7 +153,10 @@ pub fn open(file: &str) -> Result<(Box<dyn Read>, u64), Failure> {
 
 fn tell(app: &mut App, file: &str, result: &RawValue, (several, redacted): (bool, bool)) -> Result<(), Failure> {
     match app.out.format() {
-        Format::Json => return Ok(()),
+        Format::Json => {
+            warn(app, several.then_some(file), &read(result)?);
+            return Ok(());
+        }
         Format::Jsonl => reply::lines(&mut app.out, result, "sessions")?,
         Format::Text => {}
     }
@@ -186,8 +192,8 @@ fn imported(app: &mut App, session: &Session) -> Result<(), Failure> {
     describe::paragraph(&mut app.out, session.header.summary.as_deref().unwrap_or_default())
 }
 
-fn skipped(app: &App, file: Option<&str>, result: &CommitResult) {
-    let file = file.map(|file| format!("{file}: ")).unwrap_or_default();
+fn skipped(app: &App, name: Option<&str>, result: &CommitResult) {
+    let file = name.map(|file| format!("{file}: ")).unwrap_or_default();
     for Skipped { line, reason } in result.skipped.iter().take(TOLD) {
         app.notes.line(&format!("{file}skipped line {line}: {reason}"));
     }
@@ -195,22 +201,36 @@ fn skipped(app: &App, file: Option<&str>, result: &CommitResult) {
     if let Some(more) = result.skipped_total.checked_sub(told).filter(|more| *more > 0) {
         app.notes.line(&format!("{file}and {more} more"));
     }
+    warn(app, name, result);
+}
+
+/// Says loudly that much of a file was skipped.
+pub fn warn(app: &App, file: Option<&str>, result: &CommitResult) {
+    let file = file.map(|file| format!("{file}: ")).unwrap_or_default();
+    if let Some(warning) = &result.warning {
+        app.notes.warning(&format!("{file}{}", safe::one_line(warning)));
+        app.notes.hint("`--from FORMAT` names the format; `chorusctl session purge` forgets what came in");
+    }
 }
 
 /// Several imports as one JSON value.
 fn together(app: &mut App, results: &[(&String, Box<RawValue>)]) -> Result<(), Failure> {
     use serde_json::{Value, json};
     let (mut sessions, mut skipped) = (Vec::new(), Vec::new());
-    let (mut skipped_total, mut secrets) = (0, None);
+    let (mut skipped_total, mut secrets, mut warnings) = (0, None, Vec::new());
     for (file, result) in results {
         let result: CommitResult = read(result)?;
         sessions.extend(result.sessions);
         skipped.extend(result.skipped.iter().map(|at| json!({"file": file, "line": at.line, "reason": at.reason})));
         skipped_total += result.skipped_total;
         secrets = secrets.into_iter().chain(result.secrets_found).reduce(|a, b| a + b);
+        warnings.extend(result.warning.map(|warning| json!({"file": file, "warning": warning})));
     }
-    let whole: Value =
+    let mut whole: Value =
         json!({"sessions": sessions, "skipped": skipped, "skipped_total": skipped_total, "secrets_found": secrets});
+    if !warnings.is_empty() {
+        whole["warnings"] = warnings.into();
+    }
     app.out.json(&whole.to_string())?;
     app.out.text("\n")
 }

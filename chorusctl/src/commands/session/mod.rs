@@ -8,6 +8,7 @@ use crate::error::Failure;
 pub mod branch;
 pub mod delete;
 pub mod diff;
+pub mod expire;
 pub mod export;
 pub mod import;
 pub mod merge;
@@ -48,6 +49,8 @@ enum Verb {
     Import(import::Args),
     /// Move a saved conversation to the trash
     Delete(delete::Args),
+    /// Move saved conversations that nobody used for long to the trash
+    Expire(expire::Args),
     /// Forget a saved conversation for good
     Purge(purge::Args),
 }
@@ -68,6 +71,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         Verb::Export(args) => export::run(args, app),
         Verb::Import(args) => import::run(args, app),
         Verb::Delete(args) => delete::run(args, app),
+        Verb::Expire(args) => expire::run(args, app),
         Verb::Purge(args) => purge::run(args, app),
     }
 }

@@ -23,7 +23,7 @@ pub struct Args {}
 /// The step that failed.
 pub fn run(_: Args, app: &mut App) -> Result<(), Failure> {
     if app.out.format() != Format::Text {
-        return Err(Failure::usage("the tour is for people: it has no JSON"));
+        return Err(Failure::usage("the tour is for people: it has no JSON").hint("leave --json and --format out"));
     }
     let mut stage = Stage::new(app.global.color)?;
     let told = story::tell(&mut stage, &mut app.out);

@@ -21,8 +21,7 @@ impl Plan {
     /// conversation's own words. Deterministic. `fallback`: why no model did this, where there is one.
     #[must_use]
     pub fn by_rules(&self, record: &[Stored], set: &WorkingSet, fallback: Option<String>) -> Compaction {
-        let leaving = record[self.from..self.upto].iter().filter_map(|message| message.to_message().ok());
-        let found = findings(leaving, set, MOST);
+        let found = findings(&record[self.from..self.upto], set, MOST);
         let mut after = set.clone();
         Found::from(found).add_to(&mut after);
         after.summary = in_own_words(&record[..self.upto]);

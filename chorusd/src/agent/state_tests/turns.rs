@@ -8,11 +8,13 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::{Bench, replied_to, reply, save, stored};
+use crate::agent::again::has_ended;
 use crate::agent::allowance::MAX_CALLS;
 use crate::agent::compaction::{Compaction, Derived};
 use crate::agent::effect::{Effect, Mark};
-use crate::agent::event::{Event, Journalled, Reply, RequestId, ToolEnded, Verb};
-use crate::agent::turn::{Answer, Moment, Send, Stopped};
+use crate::agent::event::{Event, Journalled, Known, Reply, RequestId, ToolEnded, Verb};
+use crate::agent::state::State;
+use crate::agent::turn::{Answer, LeftOpen, Moment, Send, Stopped};
 use crate::agent::voice::Voice;
 use crate::clock::Ticks;
 use crate::failure::Failure;
@@ -78,9 +80,21 @@ pub(super) fn closed(turn: Uuid) -> Event {
 
 impl Bench {
     pub(super) fn send(&mut self, turn: Uuid, key: Option<&str>) -> Vec<Effect> {
+        self.send_as(turn, key, false)
+    }
+
+    fn send_as(&mut self, turn: Uuid, key: Option<&str>, again: bool) -> Vec<Effect> {
         let message = stored(Role::User, "go");
-        let send = Send { turn, message, key: key.map(str::to_owned), voice: Voice::default(), by: Requester::Owner };
+        let key = key.map(str::to_owned);
+        let send = Send { turn, message, key, again, voice: Voice::default(), by: Requester::Owner };
         self.ask(Verb::Send(Box::new(send)))
+    }
+
+    /// The daemon ended in a turn, and has read it back.
+    fn crash(&mut self, turn: Uuid) {
+        let context = self.state.context().unwrap().clone();
+        let next = u32::try_from(context.messages.len()).unwrap();
+        self.state = State::recovered(context, next, Some(LeftOpen { turn, results: Vec::new() }));
     }
 
     /// A turn whose model is asked.
@@ -433,4 +447,45 @@ fn a_stop_ends_the_turn_that_runs_and_those_that_wait_and_leaves_the_context() {
     assert!(told.message.contains("the daemon was stopped"), "{told:?}");
     assert_eq!(names(&bench.ask(Verb::EndTurns)), ["ok"]);
     assert_eq!(bench.texts(), ["go", "half"]);
+}
+
+#[test]
+fn a_turn_that_begins_again_is_open_in_the_journal_and_fails_in_its_own_words() {
+    let known = || Event::Appended(Ok(Journalled::Known(Known { turn: T1, answer: None })));
+    let mut bench = Bench::new();
+    bench.send(T1, Some("k"));
+    bench.handle(kept());
+    bench.crash(T1);
+    assert_eq!(names(&bench.send_as(T2, Some("k"), true)), ["close", "open"]);
+    let effects = bench.handle(known());
+    let [Effect::Append(append)] = &effects[..] else { panic!("{effects:?}") };
+    assert!(matches!(&append.mark, Some(Mark::Open { turn: T2, key: None })), "{append:?}");
+    assert!(append.messages.is_empty());
+    // What comes between is none of it.
+    assert_eq!(names(&bench.append("meanwhile")), ["append"]);
+    let effects = bench.handle(kept());
+    let asked =
+        effects.iter().find_map(|effect| if let Effect::CallModel(asked) = effect { Some(asked) } else { None });
+    assert_eq!(asked.unwrap().opened, 0);
+    bench.durable(2);
+    bench.ask(Verb::Cancel(None));
+    let Event::Called { moment, result, .. } = cut(Some("half")) else { panic!() };
+    bench.handle(Event::Called { of: (T2, 1), moment, result });
+    assert!(!has_ended(&failed(&bench.handle(kept()))), "it was cancelled");
+    // Once.
+    bench.crash(T2);
+    bench.send_as(Uuid::from_u128(9), Some("k"), true);
+    assert!(has_ended(&failed(&bench.handle(known()))));
+}
+
+#[test]
+fn a_model_waits_for_tools() {
+    let mut bench = Bench::asking();
+    assert!(bench.state.calls_model());
+    bench.handle(said("look", &["a"]));
+    bench.handle(kept());
+    assert!(bench.state.in_turn() && !bench.state.calls_model());
+    bench.handle(result("a"));
+    bench.handle(kept());
+    assert!(bench.state.calls_model());
 }

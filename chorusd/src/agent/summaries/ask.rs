@@ -1,6 +1,7 @@
 //! Asking a model for one summary: at most twice.
 
 use chorus_proto::{NewMessage, Role};
+use tokio_util::sync::CancellationToken;
 
 use super::{Source, Summaries};
 use crate::agent::{Facts, redacted};
@@ -32,6 +33,8 @@ pub struct Ask<'a> {
     pub all: &'a Summaries,
     pub facts: &'a Facts,
     pub source: Box<Source>,
+    /// Ends it.
+    pub stop: CancellationToken,
 }
 
 /// What came of it.
@@ -108,9 +111,10 @@ impl Ask<'_> {
             max_tokens: ANSWER,
             ..Request::default()
         };
-        let called = self.all.models.call_once(target, &request, self.all.stop.clone()).await;
+        let called = self.all.models.call_once(target, &request, self.stop.clone()).await;
         let estimated = estimate::request(&request);
-        let caller = Caller { facts, context: None, turn_id: None, kind: CallKind::Summary, target, estimated, at };
+        let (kind, price) = (CallKind::Summary, self.all.models.price_of(target));
+        let caller = Caller { facts, context: None, turn_id: None, kind, target, price, estimated, at };
         if let Some(row) = caller.ended(&called) {
             self.all.usage.note(row).await;
         }
@@ -143,7 +147,7 @@ impl Ask<'_> {
             (Class::ContextTooLong, _) => Next::Shorter,
             (_, Some(wait)) if more => tokio::select! {
                 biased;
-                () = self.all.stop.cancelled() => Next::Stopped,
+                () = self.stop.cancelled() => Next::Stopped,
                 () = tokio::time::sleep(wait) => Next::Again,
             },
             _ => Next::Failed,

@@ -22,9 +22,10 @@ use self::under_way::{OnItsWay, UnderWay};
 use super::Facts;
 use super::directory::Directory;
 use super::effect::Draft;
+use super::precedence::Precedence;
 use crate::clock::Clock;
 use crate::failure::{Failure, Result};
-use crate::llm::Models;
+use crate::llm::{Models, Target};
 use crate::store::catalog::{SessionRow, Wanted};
 use crate::store::journal::NewEvent;
 use crate::store::{Store, session_files};
@@ -53,6 +54,8 @@ pub struct Summaries {
     calls: Mutex<HashMap<String, Arc<Semaphore>>>,
     stop: CancellationToken,
     under_way: Arc<UnderWay>,
+    /// What turns go before.
+    pub(super) precedence: Precedence,
 }
 
 impl std::fmt::Debug for Summaries {
@@ -84,12 +87,18 @@ impl Summaries {
             calls: Mutex::default(),
             stop: CancellationToken::new(),
             under_way: Arc::default(),
+            precedence: Precedence::default(),
         })
     }
 
     /// Calls no model any more; what is not there yet is left to the next start.
     pub fn stop(&self) {
         self.stop.cancel();
+    }
+
+    /// Returns what is cancelled when no model is called in the background any more.
+    pub(super) fn stopping(&self) -> &CancellationToken {
+        &self.stop
     }
 
     /// Whether a session of `draft` is to be summarised by a model: there is one, and no cap forbids it. A stop calls none, so
@@ -149,8 +158,15 @@ impl Summaries {
             () = self.stop.cancelled() => return None,
             turn = calls.acquire() => turn,
         };
+        let own = self.target(facts).filter(|target| self.models.is_own(target)).map(|target| target.provider);
+        let ask = |stop| self.ask_now(session, facts, stop);
+        self.precedence.after_turns(own.as_deref(), &self.stop, ask).await
+    }
+
+    /// Asks. `None`: `stop` came first.
+    async fn ask_now(&self, session: Uuid, facts: &Facts, stop: CancellationToken) -> Option<Outcome> {
         let asked = match self.source(session).await {
-            Ok(Some(source)) => Ask { all: self, facts, source: Box::new(source) }.run().await,
+            Ok(Some(source)) => Ask { all: self, facts, source: Box::new(source), stop }.run().await,
             Ok(None) => Outcome::LeftAlone,
             Err(failure) => {
                 tracing::warn!(agent = %facts.name, %session, %failure, "a session cannot be summarised");
@@ -160,10 +176,13 @@ impl Summaries {
         (!matches!(asked, Outcome::Stopped)).then_some(asked)
     }
 
+    fn target(&self, facts: &Facts) -> Option<Target> {
+        facts.model.as_deref().and_then(|model| self.models.resolve(model).ok())
+    }
+
     /// The permits of the provider that the agent's model is of.
     fn calls_of(&self, facts: &Facts) -> Arc<Semaphore> {
-        let target = facts.model.as_deref().and_then(|model| self.models.resolve(model).ok());
-        let provider = target.map(|target| target.provider).unwrap_or_default();
+        let provider = self.target(facts).map(|target| target.provider).unwrap_or_default();
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.entry(provider).or_insert_with(|| Arc::new(Semaphore::new(CALLS))).clone()
     }

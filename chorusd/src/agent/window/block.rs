@@ -4,25 +4,89 @@ use std::fmt::Write as _;
 
 use chorus_proto::{Item, WorkingSet};
 
+use super::shorten::boundary;
 use crate::estimate::piece;
 
 /// Of what fits into a window, in tokens, what the background may have, and what the summary may.
 const BACKGROUND: u64 = 4;
 const SUMMARY: u64 = 8;
 
-/// The set as a window that `fits` so many tokens shows it: background and summary are cut to their share.
+/// What the pins may have with the background; and what all other items may have together.
+const BY_HAND: u64 = 2;
+const ITEMS: u64 = 4;
+
+/// What is left for the conversation itself, at least.
+pub const REST: u64 = 8;
+
+/// Bytes that the block has around its parts.
+const AROUND: usize = 200;
+
+/// The set as a window that `fits` so many tokens shows it: background, summary, pins and the other items are cut to their share.
+/// The newest items stay; a first one says how many there are besides.
 #[must_use]
 pub fn bounded(set: &WorkingSet, fits: u64) -> WorkingSet {
     let mut set = set.clone();
     for (text, share) in [(&mut set.background, BACKGROUND), (&mut set.summary, SUMMARY)] {
         let most = usize::try_from(fits / share).unwrap_or(usize::MAX).saturating_mul(4);
         if let Some(text) = text.as_mut().filter(|text| text.len() > most) {
-            let whole = (0..=most).rev().find(|at| text.is_char_boundary(*at));
-            text.truncate(whole.unwrap_or(0));
+            text.truncate(boundary(text, most));
             text.push('…');
         }
     }
+    let bytes = |tokens: u64| usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(4);
+    let background = set.background.as_ref().map_or(0, |text| quoted(text).len());
+    newest(&mut set.pinned_facts, bytes(fits / BY_HAND).saturating_sub(background + AROUND));
+    let lists = [
+        &mut set.facts,
+        &mut set.topics,
+        &mut set.decisions,
+        &mut set.open_tasks,
+        &mut set.conflicts,
+        &mut set.files_touched,
+    ];
+    let length: usize = lists.iter().map(|list| lines(list)).sum();
+    let most = bytes(fits / ITEMS).saturating_sub(AROUND);
+    if length > most {
+        // Each gives way in proportion.
+        for list in lists {
+            let share = lines(list) as u128 * most as u128 / length as u128;
+            newest(list, usize::try_from(share).unwrap_or(usize::MAX));
+        }
+    }
     set
+}
+
+/// Bytes that items have in the block.
+fn lines(items: &[Item]) -> usize {
+    items.iter().map(|item| item.text.len() + 3).sum()
+}
+
+/// Leaves the newest items that have no more than `most` bytes together, and says how many went; of one that is too long alone, its
+/// beginning.
+fn newest(items: &mut Vec<Item>, most: usize) {
+    if lines(items) <= most {
+        return;
+    }
+    let gone = |count: usize| format!("({count} older ones are left out here for want of room; the record has them)");
+    let most = most.saturating_sub(gone(items.len()).len() + 3);
+    let mut left = most;
+    let begin = items.iter().rposition(|item| {
+        let length = item.text.len() + 3;
+        let fits = length <= left;
+        left = left.saturating_sub(length);
+        !fits
+    });
+    let mut begin = begin.map_or(0, |last| last + 1);
+    if begin == items.len()
+        && let Some(last) = items.last_mut()
+    {
+        begin -= 1;
+        last.text.truncate(boundary(&last.text, most.saturating_sub(6)));
+        last.text.push('…');
+    }
+    let Some(first) = items.get(begin).cloned().filter(|_| begin > 0) else { return };
+    items.drain(..begin);
+    items.insert(0, Item { id: String::new(), text: gone(begin), source: first.source, message_id: None });
 }
 
 /// Whether a model may see a new line in it.
@@ -109,5 +173,40 @@ mod tests {
         let cut = bounded(&set, 400);
         assert_eq!(cut.background, Some("日".repeat(133) + "…"));
         assert_eq!(cut.summary, set.summary);
+    }
+
+    #[test]
+    fn pins_and_items_have_their_share_and_the_newest_stay() {
+        let item = |n: usize| Item {
+            id: n.to_string(),
+            text: format!("{n} is a fact that somebody wanted kept"),
+            source: ItemSource::Hand,
+            message_id: None,
+        };
+        let many: Vec<Item> = (0..4000).map(item).collect();
+        let set = WorkingSet {
+            background: Some("日".repeat(9000)),
+            summary: Some("é".repeat(9000)),
+            pinned_facts: many.clone(),
+            facts: many.clone(),
+            open_tasks: many,
+            ..WorkingSet::default()
+        };
+        for fits in [1000, 15_000] {
+            let cut = bounded(&set, fits);
+            assert!(tokens(&cut) <= fits - fits / REST, "{} of {fits}", tokens(&cut));
+            let pins = &cut.pinned_facts;
+            assert_eq!(pins.last(), set.pinned_facts.last());
+            assert_eq!(
+                pins[0].text,
+                format!("({} older ones are left out here for want of room; the record has them)", 4001 - pins.len())
+            );
+            assert!(cut.facts.len() > 2 && cut.open_tasks.len() > 2);
+        }
+        assert_eq!(bounded(&set, u64::MAX), set);
+        let one =
+            WorkingSet { pinned_facts: vec![Item { text: "é".repeat(1 << 20), ..item(1) }], ..WorkingSet::default() };
+        let cut = bounded(&one, 1000);
+        assert!(tokens(&cut) <= 500 && cut.pinned_facts[0].text.ends_with("é…"), "{}", tokens(&cut));
     }
 }

@@ -76,6 +76,12 @@ impl Heard {
         self.doing = doing;
     }
 
+    /// Whether the model or a tool works, and waits for nobody.
+    #[must_use]
+    pub fn works(&self) -> bool {
+        self.open == 0 && !matches!(self.doing, Doing::Nothing | Doing::Waiting(_))
+    }
+
     /// The end of the text, and how far the turn is; at most [`MOST`] characters.
     #[must_use]
     pub fn shown(&self) -> String {
@@ -119,6 +125,8 @@ mod tests {
         };
         let id = Uuid::from_u128(7);
         assert_eq!(after(Said::Queued { before: 2, turn_id: Some(id) }), "-# waits for 2 turns before it");
+        assert!(!Heard { doing: Doing::Waiting(2), ..Heard::default() }.works());
+        assert!(Heard { doing: Doing::Thinking, ..Heard::default() }.works());
         assert_eq!(after(Said::Started { turn_id: id }), "-# step 1 · thinks · ~0 tokens");
         assert_eq!(after(said("I look.")), "I look.\n-# step 1 · writes · ~2 tokens");
         let tool = |name: &str| Said::Tool { id: "1".into(), name: name.into() };

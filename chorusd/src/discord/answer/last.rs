@@ -2,6 +2,7 @@
 
 use chorus_proto::methods::send::SendResult;
 
+use crate::discord::commands::here;
 use crate::discord::posts::{Body, File};
 use crate::discord::render::{Shown, shown, split};
 use crate::failure::{Failure, Result};
@@ -36,7 +37,7 @@ pub fn bodies(result: &Result<SendResult>, so_far: &str, stopped_by: Option<&str
 fn told(failure: &Failure, redactor: &Redactor) -> String {
     let what = format!("**Error:** {}", plain(&redactor.message(&failure.message)));
     match &failure.hint {
-        Some(hint) => format!("{what}\n-# {}", plain(&redactor.message(hint))),
+        Some(hint) => format!("{what}\n-# {}", here(&plain(&redactor.message(hint)))),
         None => what,
     }
 }

@@ -30,8 +30,36 @@ pub struct Place {
     pub about: String,
 }
 
+/// How long a turn works before that is shown as typing, how long Discord shows it, and when one that waits is looked at again.
+const TYPES: Duration = Duration::from_millis(400);
+const TYPED: Duration = Duration::from_secs(9);
+const LOOK: Duration = Duration::from_secs(2);
+
 /// Shows what `ear` hears until `end`, after which it changes nothing.
 pub async fn show(bridge: Arc<Bridge>, place: Place, ear: Arc<Ear>, end: CancellationToken) {
+    let typing = types(bridge.clone(), place.channel, ear.clone());
+    tokio::select! {
+        () = grow(bridge, place, ear, end) => {}
+        () = typing => {}
+    }
+}
+
+/// Shows that the model works, for as long as it does; whether that can be seen is of no importance.
+async fn types(bridge: Arc<Bridge>, channel: ChannelId, ear: Arc<Ear>) {
+    let mut wait = TYPES;
+    loop {
+        tokio::time::sleep(wait).await;
+        wait = LOOK;
+        if ear.so_far().works() {
+            wait = TYPED;
+            if let Err(error) = bridge.rest.typing(channel).await {
+                tracing::debug!(%channel, %error, "that an answer is being written is not shown");
+            }
+        }
+    }
+}
+
+async fn grow(bridge: Arc<Bridge>, place: Place, ear: Arc<Ear>, end: CancellationToken) {
     tokio::select! {
         () = end.cancelled() => return,
         () = ear.news() => {}

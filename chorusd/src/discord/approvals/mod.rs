@@ -4,13 +4,15 @@ mod sheet;
 
 use chorus_proto::methods::approvals::{Approval, ApproveParams, DenyParams, Status};
 use chorus_proto::{ErrorKind, Event};
+pub use sheet::{person, sheet};
 
 use super::bridge::Bridge;
 use super::posts::{Body, Button, Post, Style};
+use crate::approvals::beyond;
 use crate::failure::{Failure, Result};
 use crate::ops::approvals::{approve, deny, look};
 use crate::ops::discord::NewPost;
-use crate::who::Answerer;
+use crate::who::{Answerer, Requester};
 
 /// What posts of approvals are about.
 const ABOUT: &str = "approval:";
@@ -79,6 +81,19 @@ pub async fn asked(bridge: &Bridge, event: &Event) -> Result<Option<NewPost>> {
     let (content, file) = sheet::open(&approval);
     let body = Body { content, buttons, file };
     Post { channel, about: Some(format!("{ABOUT}{}", approval.id)), body, reply_to: None }.row().map(Some)
+}
+
+/// The buttons that `who` may press of a question, as ids with what they say. `whole`: they see all of the action; without that it can only be denied.
+#[must_use]
+pub fn answers(approval: &Approval, who: &Requester, approver: bool, whole: bool) -> Vec<(String, &'static str)> {
+    let theirs = approval.requester == who.to_string() && !beyond(&approval.action);
+    let buttons = [
+        (Press::Once, "Allow once", whole),
+        (Press::Always, "Always this", whole && approver && approval.not_always.is_none()),
+        (Press::Deny, "Deny", true),
+    ];
+    let buttons = buttons.into_iter().filter(|(.., offered)| *offered && (theirs || approver));
+    buttons.map(|(press, label, _)| (press.id(approval), label)).collect()
 }
 
 /// A question was decided: its post says so, and has no buttons any more. Done twice it is done once.

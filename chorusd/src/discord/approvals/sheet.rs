@@ -1,7 +1,7 @@
 //! A question as its channel shows it.
 
 use chorus_proto::methods::approvals::{Approval, Status};
-use chorus_proto::methods::permissions::Decision;
+use chorus_proto::methods::permissions::{Decision, Rule};
 use chorus_proto::visible::visible;
 
 use super::super::posts::File;
@@ -55,7 +55,8 @@ fn with(approval: &Approval, sheet: &str, asks: &str) -> (String, Option<File>) 
 }
 
 /// All that is done, with everything in it made visible.
-fn sheet(approval: &Approval) -> String {
+#[must_use]
+pub fn sheet(approval: &Approval) -> String {
     let mut sheet = visible(&approval.action);
     for detail in &approval.details {
         sheet.push_str(&format!("\n{}:\n  {}", visible(&detail.name), visible(&detail.text).replace('\n', "\n  ")));
@@ -63,7 +64,7 @@ fn sheet(approval: &Approval) -> String {
     let alone = matches!(approval.parts.as_slice(), [part] if part.action == approval.action);
     let asked = approval.parts.iter().filter(|part| part.decision != Decision::Allow && !alone);
     for part in asked {
-        sheet.push_str(&format!("\n· {}\n    {}", visible(&part.action), visible(&reason(&part.rule))));
+        sheet.push_str(&format!("\n· {}\n    {}", visible(&part.action), visible(&why(&part.rule))));
     }
     sheet
 }
@@ -74,14 +75,23 @@ fn unfenced(text: &str) -> String {
 }
 
 fn because(approval: &Approval) -> String {
-    let reason = visible(&reason(&approval.rule)).replace("␤\n", "␤").replace('`', "'");
+    let reason = visible(&why(&approval.rule)).replace("␤\n", "␤").replace('`', "'");
     let shown: String = reason.chars().take(REASON).collect();
     let more = if shown.len() < reason.len() { "…" } else { "" };
     format!("`{shown}{more}`")
 }
 
+/// Why something is asked about. A pattern says nothing to whoever did not write it: which one it is stands in its place.
+fn why(rule: &Rule) -> String {
+    match rule {
+        Rule::Pattern { list, index, .. } => format!("rule {}[{index}] of the agent's permissions", list.as_str()),
+        rule => reason(rule),
+    }
+}
+
 /// Somebody, as the audit log has them.
-fn person(who: &str) -> String {
+#[must_use]
+pub fn person(who: &str) -> String {
     match who.strip_prefix("discord:") {
         Some(id) if !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit()) => format!("<@{id}>"),
         _ if who == "owner" => "the owner".to_owned(),
@@ -114,6 +124,14 @@ mod tests {
             "**a** asks for permission, for <@7> (`k7mq2x`):\n```\ntool:bash:ls<U+202E> -l\ntext:\n  one␤\n  two\n```\n\
              Because: `no rule matches it`\nDenied by itself <t:0:R>."
         );
+    }
+
+    #[test]
+    fn a_pattern_is_no_reason() {
+        let rule = Rule::Pattern { list: Decision::Ask, index: 3, pattern: "tool:bash:(rm|mv)( .*)?".into() };
+        let (text, _) = open(&Approval { rule, ..asked("tool:bash:rm a") });
+        assert!(text.contains("Because: `rule ask[3] of the agent's permissions`"), "{text}");
+        assert!(!text.contains("(rm|mv)"), "{text}");
     }
 
     #[test]

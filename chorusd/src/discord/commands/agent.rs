@@ -14,6 +14,7 @@ use super::reply::Reply;
 use super::table::KEYS;
 use super::words::{Clean as _, block, code, count, cut, plain, warnings};
 use crate::failure::{Failure, Result};
+use crate::ops::agent::room::NEW;
 use crate::ops::agent::{config, destroy, init, list};
 use crate::ops::select::meaning;
 
@@ -22,6 +23,7 @@ pub async fn init(call: &Call) -> Result<Reply> {
     let (by, ops) = (&call.by, call.by.ops());
     let text = |name: &str| call.given.text(name).map(str::to_owned);
     let name = call.given.must("name")?.trim().to_owned();
+    call.given.text("model").map_or(Ok(()), |model| by.knows_model(model))?;
     let params = InitParams {
         name,
         system_prompt: text("system_prompt"),
@@ -34,7 +36,7 @@ pub async fn init(call: &Call) -> Result<Reply> {
     let what = if made.revived { "is back" } else { "is there" };
     let place = match &made.agent.channel_id {
         Some(channel) => format!(": <#{channel}>"),
-        None => ". It has no channel; `/agent config` binds one".to_owned(),
+        None => ". It has no channel; `/agent config` with the value `new` for `channel_id` makes one".to_owned(),
     };
     let text = format!("The agent **{}** {what}{place}.", plain(by, &made.agent.name, 64));
     Ok(Reply::new(text + &warnings(by, &made.warnings)))
@@ -117,7 +119,7 @@ pub async fn config(call: &Call) -> Result<Reply> {
     // Discord offers no others, and is not who says what may be looked at.
     if let Some(key) = key.as_deref().filter(|key| !KEYS.contains(key)) {
         return Err(Failure::new(ErrorKind::Denied, format!("{} is no key for a channel", cut(&by.clean(key), 80)))
-            .hint(format!("`chorusctl agent config {name}` has all of them")));
+            .hint(format!("at the terminal `chorusctl agent config {name}` has all of them")));
     }
     let value = match (given.text("value"), given.yes("reset")) {
         (Some(_), true) => return Err(Failure::invalid("`value` does not go with `reset`")),
@@ -125,7 +127,7 @@ pub async fn config(call: &Call) -> Result<Reply> {
     };
     let Some(key) = key else {
         if value.is_some() {
-            return Err(Failure::invalid("which key is to be set?").hint("choose one with `key`"));
+            return Err(Failure::invalid("no key was chosen to be set").hint("choose one with `key`"));
         }
         let params = ConfigParams { name: name.clone(), key: None, value: None };
         let all = meaning(id, config::config(ops, params)).await?.config;
@@ -135,6 +137,7 @@ pub async fn config(call: &Call) -> Result<Reply> {
     };
     let value = match value {
         Some(text) if key == "channel_id" => Some(channel(by, &text).await?),
+        Some(text) if key == "model" && !text.is_empty() => by.knows_model(&text).map(|()| Some(text))?,
         value => value,
     };
     let params = ConfigParams { name: name.clone(), key: Some(key.clone()), value: value.clone().map(Value::from) };
@@ -157,14 +160,14 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// The id of a channel of this server; empty: none.
+/// The id of a channel of this server; empty: none; `new`: one that is to be made.
 async fn channel(by: &Asker, given: &str) -> Result<String> {
     #[derive(serde::Deserialize)]
     struct Found {
         guild_id: Option<GuildId>,
     }
-    if given.is_empty() {
-        return Ok(String::new());
+    if given.is_empty() || given.trim() == NEW {
+        return Ok(given.trim().to_owned());
     }
     let id = given.trim().trim_start_matches("<#").trim_end_matches('>').parse().ok().filter(|id| *id != 0);
     let id: u64 = id.ok_or_else(|| Failure::invalid("that is no channel").hint("give it as #name, or by its id"))?;

@@ -141,6 +141,14 @@ impl Asker {
         if failure.kind == ErrorKind::Denied { self.sure().err().unwrap_or(failure) } else { failure }
     }
 
+    /// Whether a name is one of a model that can be called: nobody in a channel can add what it would need.
+    ///
+    /// # Errors
+    /// `model_unavailable` with the nearest names.
+    pub fn knows_model(&self, name: &str) -> Result<()> {
+        self.ops().models.resolve(name).map(drop)
+    }
+
     /// The agent of this channel.
     #[must_use]
     pub fn own(&self) -> Option<Arc<Entry>> {

@@ -53,7 +53,12 @@ impl Asked {
     pub fn ask(&self, bridge: &Bridge, by: &Requester, deed: Deed, text: String, label: &'static str) -> Reply {
         let (id, now) = (Uuid::new_v4(), bridge.ops.clock.ticks());
         self.put(id, now, by, deed);
-        let button = |word: &str, label, style| Button { id: format!("{word}:{id}"), label, style, disabled: false };
+        let button = |word: &str, label: &str, style| Button {
+            id: format!("{word}:{id}"),
+            label: label.to_owned(),
+            style,
+            disabled: false,
+        };
         let buttons = vec![button("confirm", label, Style::Danger), button("cancel", "Cancel", Style::Plain)];
         Reply { buttons, ..Reply::new(text) }
     }

@@ -1,5 +1,7 @@
 //! `/context`.
 
+use std::time::Duration;
+
 use chorus_proto::methods::chain::{CompactParams, ResumeParams};
 use chorus_proto::methods::context::{ClearParams, RestoreParams, RewindParams, SaveParams};
 use chorus_proto::{ErrorKind, Session};
@@ -9,11 +11,16 @@ use super::call::{Asker, Call};
 use super::confirm::Deed;
 use super::definitions::Right;
 use super::reply::Reply;
+use super::wording::here;
 use super::words::{Clean as _, code, count, cut, plain, title, warnings};
 use crate::agent::directory::Entry;
 use crate::failure::{Failure, Result};
 use crate::ops::context::{clear, compact, restore, resume, rewind, save};
+use crate::ops::discord::commands;
 use crate::ops::select::meaning;
+
+/// How long a summary is waited for: an answer can be changed for 15 minutes.
+const SUMMARY: Duration = Duration::from_secs(13 * 60);
 
 /// The agent that a change is about, once it is written down who has it made.
 async fn changed(call: &Call, action: &str) -> Result<std::sync::Arc<Entry>> {
@@ -31,8 +38,23 @@ pub async fn save(call: &Call) -> Result<Reply> {
         ..SaveParams::default()
     };
     let saved = meaning(agent.facts.id, save::save(by.ops(), params)).await?;
-    let text = format!("Saved as {}.{}", named(by, &saved.session), summary(by, &saved.session));
-    Ok(Reply::new(text + &warnings(by, &saved.warnings)))
+    let below = warnings(by, &saved.warnings);
+    let text = said(by, &saved.session, saved.summary_pending) + &below;
+    let summary_of = saved.summary_pending.then_some((saved.session.header.id, below));
+    Ok(Reply { summary_of, ..Reply::new(text) })
+}
+
+/// The answer to a save, where a model's summary has come in the place of the first one; `None`: none will come.
+pub async fn summarised(by: &Asker, (session, below): (Uuid, String)) -> Option<Reply> {
+    let saved = tokio::time::timeout(SUMMARY, commands::summarised(by.ops(), session)).await;
+    let saved = saved.ok()?.inspect_err(|failure| tracing::warn!(%failure, "a summary is not shown")).ok()??;
+    Some(Reply::new(said(by, &saved, false) + &below))
+}
+
+/// What a save comes to. `pending`: a model's summary is on its way.
+fn said(by: &Asker, session: &Session, pending: bool) -> String {
+    let later = if pending { "\n-# A model writes a summary, which takes the place of this one." } else { "" };
+    format!("Saved as {}.{}{later}", named(by, session), summary(by, session))
 }
 
 /// Asks whether the conversation is to be discarded.
@@ -105,7 +127,8 @@ pub async fn resume(call: &Call) -> Result<Reply> {
     let params = ResumeParams { agent: Some(agent.facts.name.clone()), session };
     let done = meaning(agent.facts.id, resume::resume_for(by.ops(), params, &by.person.requester)).await?;
     let saved = saved_first(by, done.saved_first.as_ref());
-    let text = format!("Goes on from {}.{saved}\n\n{}", named(by, &done.session), done.acknowledgement);
+    let opening = opening(&done.acknowledgement, done.generated);
+    let text = format!("Goes on from {}.{saved}\n\n{opening}", named(by, &done.session));
     Ok(Reply::new(text + &warnings(by, &done.warnings)))
 }
 
@@ -122,7 +145,7 @@ pub async fn compact(call: &Call) -> Result<Reply> {
         None => format!("The last compaction is taken back: {} are shown again.", count(done.receipt.left, "message")),
     };
     if let Some(said) = &done.acknowledgement {
-        text.push_str(&format!("\n\n{said}"));
+        text.push_str(&format!("\n\n{}", opening(said, done.generated)));
     }
     Ok(Reply::new(text + &warnings(by, &done.warnings)))
 }
@@ -137,6 +160,11 @@ pub async fn rewind(call: &Call) -> Result<Reply> {
     Ok(Reply::new(format!("{text}. {} live now.", count(done.messages, "message"))))
 }
 
+/// The words that open a context: those that rules made name commands, a model's stay as they are.
+fn opening(said: &str, generated: bool) -> String {
+    if generated { here(said) } else { said.to_owned() }
+}
+
 fn named(by: &Asker, session: &Session) -> String {
     format!("{} ({})", code(by, &session.header.session_id, 80), code(by, &session.short_id, 40))
 }
@@ -148,4 +176,16 @@ fn saved_first(by: &Asker, session: Option<&Session>) -> String {
 fn summary(by: &Asker, session: &Session) -> String {
     let text = session.header.summary.as_deref().map(str::trim).filter(|text| !text.is_empty());
     text.map_or_else(String::new, |text| format!("\n{}", cut(&by.clean(text), 1200)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_quoted_and_rules_name_the_commands_that_there_are_here() {
+        let said = "`chorusctl context history` shows them";
+        assert_eq!(opening(said, false), said);
+        assert_eq!(opening(said, true), "`/context history` shows them");
+    }
 }

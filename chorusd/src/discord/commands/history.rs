@@ -46,9 +46,9 @@ async fn page(by: &Asker, agent: &Entry, number: u64) -> Result<Reply> {
     let mut lines =
         vec![format!("**{name}** · {} · page {} of {}", count(found.total, "session"), found.page, found.pages)];
     lines.extend((first..).zip(&found.sessions).map(|(number, session)| line(by, number, session)));
-    let button = |label, to: u64| Button {
+    let button = |label: &str, to: u64| Button {
         id: button_id(agent.facts.id, to),
-        label,
+        label: label.to_owned(),
         style: Style::Plain,
         disabled: !(1..=found.pages).contains(&to),
     };

@@ -16,6 +16,7 @@ mod settings;
 mod table;
 mod tasks;
 mod told;
+mod wording;
 mod words;
 
 use std::future::Future;
@@ -30,6 +31,7 @@ use serenity::model::application::{CommandInteraction, Interaction};
 use serenity::model::guild::Member;
 use serenity::model::id::{ChannelId, GuildId};
 use tokio::sync::{Mutex, Semaphore};
+pub use wording::here;
 
 use self::call::{Asker, Call, Given};
 use self::reply::Reply;
@@ -121,7 +123,7 @@ async fn carry(bridge: Arc<Bridge>, command: CommandInteraction) {
         first(&bridge, &way, &First::Say(unknown.into())).await;
         return;
     };
-    let Ok(_room) = bridge.slash.room.clone().try_acquire_owned() else {
+    let Ok(room) = bridge.slash.room.clone().try_acquire_owned() else {
         first(&bridge, &way, &First::Say(BUSY.into())).await;
         return;
     };
@@ -133,9 +135,17 @@ async fn carry(bridge: Arc<Bridge>, command: CommandInteraction) {
     }
     let by = known(by, &member).await;
     tracing::debug!(command = data.name, sub = given.sub, by = %by.person.requester, %guild, "a command");
-    let call = Call { by, given };
+    let call = Call { by: by.clone(), given };
     let done = whole(&bridge, async move { act(action, &call).await }).await;
+    let summary_of = done.as_ref().ok().and_then(|reply| reply.summary_of.clone());
     finish(&bridge, &way, private, done).await;
+    drop(room);
+    if let Some(session) = summary_of {
+        tokio::select! {
+            reply = context::summarised(&by, session) => if let Some(reply) = reply { told::edit(&bridge, &way, &reply).await },
+            () = bridge.stop.cancelled() => {}
+        }
+    }
 }
 
 /// Runs `work` to its end, also where nobody waits for it any more because the daemon stops.

@@ -10,14 +10,21 @@ use chorus_proto::methods::usage::{UsageParams, UsageSums};
 
 use super::agent::line;
 use super::call::Call;
-use super::reply::Reply;
+use super::reply::{Button, MOST, Reply, Style};
 use super::words::{Clean as _, ago, block, code, count, cut, plain};
+use crate::discord::approvals::{answers, person, sheet};
 use crate::failure::Result;
 use crate::ops::select::meaning;
 use crate::ops::{approvals, models, status, usage};
 
 /// Models of a provider that are listed by name.
 const MODELS: usize = 40;
+
+/// Characters of an action that are listed; one that is longer is answered where it stands whole.
+const SHEET: usize = 600;
+
+/// Questions that have buttons: Discord takes no more rows.
+const ROWS: usize = 5;
 
 /// Days that are listed.
 const DAYS: usize = 31;
@@ -31,7 +38,7 @@ pub async fn status(call: &Call) -> Result<Reply> {
     };
     let name = agent.as_ref().map(|agent| agent.facts.name.clone());
     let found = {
-        let work = status::status(by.ops(), StatusParams { agent: name.clone() });
+        let work = status::status(by.ops(), StatusParams { agent: name.clone(), limit: Some(0) });
         match &agent {
             Some(agent) => meaning(agent.facts.id, work).await?,
             None => work.await?,
@@ -105,12 +112,35 @@ pub async fn approvals(call: &Call) -> Result<Reply> {
     if found.approvals.is_empty() {
         return Ok(Reply::new("Nothing waits for an answer."));
     }
-    let asked = found.approvals.iter().map(|approval| {
+    let (by, alone) = (&call.by, found.approvals.len() == 1);
+    let mut rows = Vec::new();
+    let mut asked = Vec::new();
+    for approval in &found.approvals {
         let (id, until) = (code(call, &approval.id, 16), ago(approval.expires_at));
-        let from = code(call, &approval.requester, 64);
-        format!("{id} · asked for {from} · expires {until}\n{}", block(call, &cut(&call.clean(&approval.action), 600)))
-    });
-    Ok(Reply::new(asked.collect::<Vec<_>>().join("\n")))
+        let sheet = call.clean(&sheet(approval));
+        let whole = sheet.chars().count() <= SHEET;
+        asked.push(format!(
+            "{id} · asked for {} · expires {until}\n{}",
+            person(&approval.requester),
+            block(call, &cut(&sheet, SHEET))
+        ));
+        if rows.len() < ROWS {
+            let buttons = answers(approval, &by.person.requester, by.person.rights.approver, whole);
+            let button = |(id, label): (String, &str)| Button {
+                id,
+                label: if alone { label.to_owned() } else { format!("{label} · {}", approval.id) },
+                style: Style::Plain,
+                disabled: false,
+            };
+            rows.push(buttons.into_iter().map(button).collect());
+        }
+    }
+    let text = asked.join("\n");
+    // What is in a file only is not there to be seen with the buttons.
+    if text.chars().count() > MOST {
+        rows.clear();
+    }
+    Ok(Reply { rows, ..Reply::new(text) })
 }
 
 pub async fn usage(call: &Call) -> Result<Reply> {

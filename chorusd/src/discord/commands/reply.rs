@@ -1,11 +1,12 @@
 //! The answer to a command, as Discord takes it.
 
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::words::cut;
 
 /// Characters of a message.
-const MOST: usize = 2000;
+pub const MOST: usize = 2000;
 
 /// How much of a longer one stands above its file.
 const BEGINNING: usize = 1500;
@@ -16,15 +17,19 @@ pub struct Reply {
     pub text: String,
     /// In one row.
     pub buttons: Vec<Button>,
+    /// More of them, a row each; with that of `buttons` five at most.
+    pub rows: Vec<Vec<Button>>,
     /// Said to everybody in the channel, too.
     pub aloud: Option<String>,
+    /// It says something else once this session has its summary; the text stays below.
+    pub summary_of: Option<(Uuid, String)>,
 }
 
 /// What can be pressed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Button {
     pub id: String,
-    pub label: &'static str,
+    pub label: String,
     pub style: Style,
     pub disabled: bool,
 }
@@ -49,8 +54,10 @@ impl Reply {
         } else {
             self.text.clone()
         };
-        let buttons: Vec<Value> = self.buttons.iter().map(Button::body).collect();
-        let rows = if buttons.is_empty() { json!([]) } else { json!([{"type": 1, "components": buttons}]) };
+        let rows = std::iter::once(&self.buttons).chain(&self.rows).filter(|row| !row.is_empty());
+        let row =
+            |row: &Vec<Button>| json!({"type": 1, "components": row.iter().map(Button::body).collect::<Vec<_>>()});
+        let rows: Vec<Value> = rows.map(row).collect();
         let body = json!({"content": content, "components": rows, "allowed_mentions": {"parse": []}});
         (body, long.then(|| ("answer.md".to_owned(), self.text.clone().into_bytes())))
     }
@@ -92,7 +99,7 @@ mod tests {
 
     #[test]
     fn buttons_stand_in_one_row() {
-        let button = Button { id: "history:x:2".into(), label: "▶", style: Style::Plain, disabled: true };
+        let button = Button { id: "history:x:2".into(), label: "▶".into(), style: Style::Plain, disabled: true };
         let (body, _) = Reply { buttons: vec![button.clone(), button], ..Reply::new("x") }.body();
         let row = body["components"][0]["components"].as_array().unwrap();
         assert_eq!((row.len(), &row[0]["style"], &row[0]["disabled"]), (2, &json!(2), &json!(true)));

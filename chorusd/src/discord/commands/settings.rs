@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::call::Call;
 use super::definitions::Right;
 use super::reply::Reply;
+use super::wording::here;
 use super::words::{block, code, count, plain};
 use crate::failure::{Failure, Result};
 use crate::ops::models::validate;
@@ -44,6 +45,8 @@ async fn one(call: &Call, option: &str, name: &str, key: &str) -> Result<Reply> 
 }
 
 pub async fn model(call: &Call) -> Result<Reply> {
+    call.by.may(Right::Server)?;
+    call.given.text("model").map_or(Ok(()), |name| call.by.knows_model(name))?;
     one(call, "model", "default_model", "default_model").await
 }
 
@@ -61,7 +64,10 @@ pub async fn show(call: &Call) -> Result<Reply> {
     let shown = all.iter().filter(|setting| SHOWN.iter().any(|key| setting.key.starts_with(key)));
     let lines: Vec<String> =
         shown.map(|setting| format!("{} = {} ({})", setting.key, value(setting), setting.from.as_str())).collect();
-    Ok(Reply::new(format!("{}\n`chorusctl settings show` has all of them.", block(call, &lines.join("\n")))))
+    Ok(Reply::new(format!(
+        "{}\n`chorusctl settings show` at the terminal has all of them.",
+        block(call, &lines.join("\n"))
+    )))
 }
 
 fn value(setting: &Setting) -> String {
@@ -84,7 +90,7 @@ pub async fn validate_keys(call: &Call) -> Result<Reply> {
             Discovery::Ok => format!("✓ **{name}**: {}", count(provider.models.len() as u64, "model")),
             Discovery::Failed | Discovery::NotRun => {
                 let problem = provider.problem.as_deref().unwrap_or("it was not asked");
-                let hint = provider.hint.as_ref().map_or_else(String::new, |hint| format!(" Hint: {hint}"));
+                let hint = provider.hint.as_ref().map_or_else(String::new, |hint| format!(" Hint: {}", here(hint)));
                 format!("✗ **{name}**: {problem}.{hint}")
             }
         }

@@ -5,6 +5,7 @@ use chorus_proto::visible::visible;
 use jiff::Timestamp;
 
 use super::call::{Asker, Call};
+use super::wording::{here, mentions};
 use crate::discord::bridge::Bridge;
 use crate::failure::Failure;
 
@@ -34,12 +35,13 @@ impl Clean for Call {
 
 /// A failure: what happened, then what to do.
 pub fn sorry(clean: &impl Clean, failure: &Failure) -> String {
-    let message = clean.clean(&failure.message);
+    let message = mentions(&here(&clean.clean(&failure.message)));
     // It begins as it was written: with the name of an agent, for example.
     let what = cut(message.trim_end_matches('.'), 1200);
+    let end = if what.ends_with(['?', '!', '…']) { "" } else { "." };
     match &failure.hint {
-        Some(hint) => format!("Not done: {what}.\nHint: {}", cut(&clean.clean(hint), 600)),
-        None => format!("Not done: {what}."),
+        Some(hint) => format!("Not done: {what}{end}\nHint: {}", cut(&here(&clean.clean(hint)), 600)),
+        None => format!("Not done: {what}{end}"),
     }
 }
 
@@ -100,7 +102,7 @@ pub fn title(clean: &impl Clean, session: &Session, most: usize) -> String {
 
 /// Warnings, each on a line of its own.
 pub fn warnings(clean: &impl Clean, warnings: &[String]) -> String {
-    warnings.iter().map(|warning| format!("\nNote: {}", cut(&clean.clean(warning), 400))).collect()
+    warnings.iter().map(|warning| format!("\nNote: {}", cut(&here(&clean.clean(warning)), 400))).collect()
 }
 
 #[cfg(test)]
@@ -146,5 +148,8 @@ pub(super) mod tests {
         let failure = Failure::new(ErrorKind::Denied, "that is not yours").hint("ask somebody");
         assert_eq!(sorry(&Star, &failure), "Not done: that is not yours.\nHint: ask somebody");
         assert_eq!(sorry(&Star, &Failure::invalid("no.")), "Not done: no.");
+        assert_eq!(sorry(&Star, &Failure::invalid("which one?")), "Not done: which one?");
+        let failure = Failure::invalid("none").hint("`chorusctl tasks list --all-agents` shows them");
+        assert_eq!(sorry(&Star, &failure), "Not done: none.\nHint: `/tasks list` shows them");
     }
 }

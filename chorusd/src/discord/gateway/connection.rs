@@ -26,6 +26,8 @@ use crate::ops::discord::session::Session;
 const FIRST_WORD: Duration = Duration::from_secs(30);
 /// From one word to the next until the session is there.
 const NEXT_WORD: Duration = Duration::from_secs(60);
+/// Events told before READY that are held back; what comes beyond is looked for as after an outage.
+const EARLY: usize = 1000;
 /// For the last word. Less than the library's pause before it would connect again.
 const LAST_WORD: Duration = Duration::from_millis(800);
 
@@ -96,6 +98,8 @@ pub async fn hold(bridge: &Arc<Bridge>, ears: &mut Ears, way: Way<'_>) -> (End, 
         tunnel: tunnel.as_ref(),
         resume_url: way.kept.and_then(|kept| kept.url.clone()),
         again: way.again,
+        anew: way.kept.is_none(),
+        early: Vec::new(),
     };
     let (mut parted, mut over) = (false, false);
     let end = loop {
@@ -152,6 +156,10 @@ struct Line<'l> {
     resume_url: Option<String>,
     /// What is told again is being told.
     again: bool,
+    /// It asked for a new session, whose READY says from when on everything is told.
+    anew: bool,
+    /// Events of a new session that were told before its READY.
+    early: Vec<Dispatch>,
 }
 
 impl Ears {
@@ -206,12 +214,26 @@ impl Line<'_> {
             }
             _ => false,
         };
+        // Handed on now, a message would say that its channel was read so far, and what was written during the outage would never be read.
+        if self.anew && self.up.is_none() && !ready {
+            return self.hold_back(event);
+        }
         self.ears.hear(self.bridge, event);
         if ready {
             self.opened(false);
+            std::mem::take(&mut self.early).into_iter().for_each(|event| self.ears.hear(self.bridge, Box::new(event)));
         } else if self.ears.keeper.is_due() && self.up.is_some() {
             let kept = self.kept();
             self.ears.keeper.keep(kept.as_ref());
+        }
+    }
+
+    /// Keeps an event until READY has come. A session that ends before is asked for anew, and what it told is read then.
+    fn hold_back(&mut self, event: Box<Dispatch>) {
+        if self.early.len() < EARLY {
+            self.early.push(*event);
+        } else {
+            tracing::debug!("Discord tells too much before READY; messages are looked for later");
         }
     }
 

@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 use twilight_gateway::{Config, ConfigBuilder, Intents};
 
-use self::backoff::Backoff;
+use self::backoff::{Backoff, Next};
 use self::closed::{ForGood, NO_TOKEN};
 use self::connection::{Ears, End, Way, hold};
 use self::deliver::Deliver;
@@ -93,9 +93,9 @@ impl Gateway<'_> {
                     return;
                 }
                 End::Refused(Refused::Until(at)) => (Pause::Until(at), TOO_OFTEN.to_owned()),
-                End::Refused(Refused::Uncounted(failure)) => (self.pause(None), failure.message),
+                End::Refused(Refused::Uncounted(failure)) => (self.pause(None, true), failure.message),
                 End::Limited(wait) => (Pause::For(wait), "Discord wants fewer requests".to_owned()),
-                End::Lost { why, stayed, .. } => (self.pause(stayed), why),
+                End::Lost { why, stayed, reached } => (self.pause(stayed, reached), why),
             };
             tokio::select! {
                 () = self.wait(pause, why) => {}
@@ -190,8 +190,10 @@ impl Gateway<'_> {
         Ok(self.url.clone().unwrap_or_default())
     }
 
-    fn pause(&mut self, stayed: Option<Duration>) -> Pause {
-        Pause::For(self.backoff.after(stayed, chance()))
+    /// `reached`: Discord was there, so that the next try may come to a new session.
+    fn pause(&mut self, stayed: Option<Duration>, reached: bool) -> Pause {
+        let next = if reached && self.kept.is_none() { Next::Counted } else { Next::Free };
+        Pause::For(self.backoff.after(stayed, next, chance()))
     }
 
     /// Waits, and says so where that is long.

@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     fn file(name: &str, kind: Option<&str>, size: u64) -> File {
-        File { name: name.into(), size, kind: kind.map(str::to_owned), url: String::new() }
+        File { name: name.into(), size, kind: kind.map(str::to_owned), url: String::new(), answered: false }
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod files;
 mod heard;
 mod lines;
 mod text;
+mod threads;
 mod turn;
 
 use std::collections::{HashMap, HashSet};
@@ -20,6 +21,7 @@ pub use heard::Asked;
 use serenity::model::channel::Message;
 use serenity::model::event::MessageUpdateEvent;
 use serenity::model::id::{ChannelId, GuildId, MessageId};
+pub use text::Channels;
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
 use uuid::Uuid;
@@ -36,7 +38,7 @@ use crate::ops::discord::settle;
 const READING: usize = 4;
 /// Before what came to nothing is tried again; twice as long each time.
 const FIRST: Duration = Duration::from_millis(500);
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_secs(30);
 
 /// A message that was taken up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +68,7 @@ pub struct Inbound {
     reading: Semaphore,
     /// Channels that were told that nothing can be read in them.
     unread: Mutex<HashSet<ChannelId>>,
+    looked: threads::Looked,
 }
 
 impl Inbound {
@@ -80,6 +83,7 @@ impl Inbound {
             fetch: Fetch::new(config)?,
             reading: Semaphore::new(READING),
             unread: Mutex::default(),
+            looked: threads::Looked::default(),
         })
     }
 
@@ -138,6 +142,9 @@ async fn give_up(bridge: &Bridge, row: &OpenClaim) {
 /// Somebody wrote something.
 pub fn message(bridge: &Arc<Bridge>, message: Message) {
     let (channel, guild) = (message.channel_id, message.guild_id);
+    if bridge.rooms.agent_of(channel).is_none() {
+        return threads::message(bridge, &message);
+    }
     pass(bridge, channel, guild, || Note::Message(Box::new(message)));
 }
 

@@ -5,17 +5,25 @@ use std::collections::HashMap;
 /// Digits that the shortest id of Discord has.
 const ID: usize = 15;
 
+/// Names of the channels of servers.
+pub trait Channels: std::fmt::Debug {
+    /// What a channel is called.
+    fn name_of(&self, channel: u64) -> Option<String>;
+}
+
 /// Names of what a text may mention, by id.
 #[derive(Debug, Clone, Default)]
-pub struct Names {
+pub struct Names<'k> {
     pub people: HashMap<u64, String>,
     pub roles: HashMap<u64, String>,
     pub channels: HashMap<u64, String>,
+    /// Of channels that are not named.
+    pub known: Option<&'k dyn Channels>,
 }
 
 /// Makes mentions and emojis of a server readable where their names are known; all else stays as it is.
 #[must_use]
-pub fn readable(content: &str, names: &Names) -> String {
+pub fn readable(content: &str, names: &Names<'_>) -> String {
     let (mut text, mut rest) = (String::with_capacity(content.len()), content);
     while let Some(at) = rest.find('<') {
         text.push_str(&rest[..at]);
@@ -30,7 +38,7 @@ pub fn readable(content: &str, names: &Names) -> String {
 }
 
 /// What stands between the brackets, in words.
-fn said(inside: &str, names: &Names) -> Option<String> {
+fn said(inside: &str, names: &Names<'_>) -> Option<String> {
     let id = |text: &str| {
         let digits = text.len() <= 20 && !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         digits.then(|| text.parse::<u64>().ok()).flatten()
@@ -42,12 +50,20 @@ fn said(inside: &str, names: &Names) -> Option<String> {
         return names.people.get(&id(person)?).map(|name| format!("@{name}"));
     }
     if let Some(channel) = inside.strip_prefix('#') {
-        return names.channels.get(&id(channel)?).map(|name| format!("#{name}"));
+        let id = id(channel)?;
+        let named = names.channels.get(&id).cloned().or_else(|| names.known?.name_of(id));
+        return named.map(|name| format!("#{}", one_line(&name)));
     }
     let emoji = inside.strip_prefix("a:").or_else(|| inside.strip_prefix(':'))?;
     let (name, number) = emoji.split_once(':')?;
     let plain = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     (plain && number.len() >= ID && id(number).is_some()).then(|| format!(":{name}:"))
+}
+
+/// A text as somebody else's words.
+#[must_use]
+pub fn quoted(text: &str) -> String {
+    text.trim_end().lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n")
 }
 
 /// A name on one line.
@@ -72,16 +88,27 @@ pub fn size(bytes: u64) -> String {
 mod tests {
     use super::*;
 
+    #[derive(Debug)]
+    struct Nine;
+
+    impl Channels for Nine {
+        fn name_of(&self, channel: u64) -> Option<String> {
+            (channel == 9).then(|| "maps".to_owned())
+        }
+    }
+
     #[test]
     fn mentions_have_names_where_they_are_known_and_nothing_else_changes() {
         let names = Names {
             people: [(80_351_110_224_678_912, "Mara".into())].into(),
             roles: [(7, "crew".into())].into(),
             channels: [(8, "general".into())].into(),
+            known: Some(&Nine),
         };
         for (content, due) in [
             ("<@80351110224678912> and <@!80351110224678912>!", "@Mara and @Mara!"),
             ("<@1> <@&7> <@&8> <#8> <#7>", "<@1> @crew <@&8> #general <#7>"),
+            ("<#9>", "#maps"),
             ("<:wave:123456789012345678> <a:Wave_2:123456789012345678>", ":wave: :Wave_2:"),
             ("Vec<:x:1> a<b <@> <@x> < <<@&7>> <t:1:R>", "Vec<:x:1> a<b <@> <@x> < <@crew> <t:1:R>"),
             ("<@99999999999999999999999>", "<@99999999999999999999999>"),

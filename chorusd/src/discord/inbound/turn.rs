@@ -13,6 +13,7 @@ use super::desk::Wish;
 use super::ear::{Listening, Stage};
 use super::heard::Asked;
 use super::{Claim, FIRST, LONGEST, files};
+use crate::agent::again::has_ended;
 use crate::discord::answer::{self, Answer};
 use crate::discord::bridge::Bridge;
 use crate::failure::{Failure, Result};
@@ -60,7 +61,7 @@ async fn carried_out(bridge: &Arc<Bridge>, claim: &Claim, changes: watch::Receiv
 
 /// A failure as the channel is told of it.
 fn told(claim: &Claim, failure: Failure) -> Failure {
-    if claim.again && failure.kind == ErrorKind::Interrupted {
+    if claim.again && has_ended(&failure) {
         return Failure::new(
             ErrorKind::Interrupted,
             "the daemon ended in the middle of this turn, which has no answer",
@@ -192,5 +193,5 @@ fn origin(claim: &Claim, by: &Requester) -> Origin {
         message_id: Some(claim.message.to_string()),
         format: None,
     };
-    Origin { author, source, by: by.clone() }
+    Origin { author, source, by: by.clone(), again: claim.again }
 }

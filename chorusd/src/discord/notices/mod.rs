@@ -80,7 +80,7 @@ async fn begin(bridge: &Bridge, told: Option<u64>, begun: &mut bool) -> Result<(
     let from = told.map_or(now.seq, |told| told.min(now.seq));
     if !*begun {
         let started = match told {
-            Some(_) => starts::told(bridge, active(bridge)).await?,
+            Some(_) => starts::started(bridge, &active(bridge)).await?,
             None => starts::Started::default(),
         };
         let channels: Vec<u64> = started.posts.iter().map(|post| post.channel_id).collect();
@@ -166,13 +166,15 @@ fn channel(bridge: &Bridge, event: &Event) -> Option<ChannelId> {
     bridge.rooms.channel_of(agent.facts.id).map(|(channel, _)| channel)
 }
 
-/// A notice as it is; below that of an idle context a button that brings it back.
+/// A notice as it is; below that of an idle context a button that brings it back, where everybody who sees it may press it. Others have the command
+/// that the notice names.
 fn notice(bridge: &Bridge, event: &Event) -> Result<Vec<NewPost>> {
     let (Some(channel), Some(text)) = (channel(bridge, event), event.data["text"].as_str()) else {
         return Ok(Vec::new());
     };
     let session = event.data["id"].as_str().and_then(|id| id.parse::<Uuid>().ok());
-    let button = session.map(|session| Button {
+    let approvers = &bridge.ops.config.discord.approvers;
+    let button = session.filter(|_| bridge.rooms.all_change(channel, approvers)).map(|session| Button {
         custom_id: rooms::restore_button(session),
         label: "Restore".into(),
         style: Style::Primary,
@@ -222,7 +224,11 @@ async fn say_farewell(bridge: &Bridge) {
     let text = format!("Chorus stops now. The conversation is saved{goes_on}.");
     let body = Body::text(text);
     let components = body.components();
-    futures_util::stream::iter(active(bridge))
+    let channels = match starts::stopping(bridge, active(bridge)).await {
+        Ok(channels) => channels,
+        Err(failure) => return tracing::warn!(%failure, "the stop is not told in channels"),
+    };
+    futures_util::stream::iter(channels)
         .for_each_concurrent(AT_ONCE, |channel| {
             let looks = body.looks(&components);
             let nonce: String = Uuid::new_v4().simple().to_string().chars().take(25).collect();

@@ -1,4 +1,5 @@
-//! A start is told where a conversation goes on, and not again and again where the daemon ends all the time.
+//! Starts and stops are told where a conversation goes on, in pairs, and not again and again where the daemon ends all the time: whoever hears
+//! that Chorus stops hears that it is back, and no channel hears of either sooner than ten minutes after the last start.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +9,14 @@ use serenity::model::id::ChannelId;
 use super::super::bridge::Bridge;
 use super::super::posts::{Body, Post};
 use crate::failure::{Failure, Result};
-use crate::ops::discord::{NewPost, news};
+use crate::ops::discord::NewPost;
+use crate::ops::discord::news::{self, News};
 
 /// Seconds in which a channel hears of one start only.
 const QUIET: i64 = 600;
+
+/// Stands for the time where a channel has heard of a stop and of no start since.
+const STOPPED: i64 = -1;
 
 /// What is said of a start.
 #[derive(Debug, Default)]
@@ -21,33 +26,76 @@ pub struct Started {
     pub note: Option<String>,
 }
 
-/// When channels last heard of a start: their ids with seconds since 1970.
+/// When channels last heard of a start: their ids with seconds since 1970, or [`STOPPED`].
 type Told = BTreeMap<u64, i64>;
 
-/// What is said of this start in `channels`.
+async fn noted(bridge: &Bridge) -> Result<Told> {
+    let before = news::starts(&bridge.ops).await?;
+    Ok(before.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default())
+}
+
+fn note(told: &Told) -> Result<String> {
+    serde_json::to_string(told).map_err(|e| Failure::internal(e.to_string()))
+}
+
+/// What is said of this start: in `live` channels, and in those that heard of the stop before it.
 ///
 /// # Errors
 /// A database that cannot be read.
-pub async fn told(bridge: &Bridge, channels: Vec<ChannelId>) -> Result<Started> {
-    let before = news::starts(&bridge.ops).await?;
-    let before: Told = before.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
-    let (due, now) = due(before, &channels, bridge.ops.clock.now());
+pub async fn started(bridge: &Bridge, live: &[ChannelId]) -> Result<Started> {
+    let (mut due, now) = due(noted(bridge).await?, live, bridge.ops.clock.now());
+    // The agent of one may be gone since the stop.
+    due.retain(|channel| bridge.rooms.agent_of(*channel).is_some());
     if due.is_empty() {
         return Ok(Started::default());
     }
-    let text = "Chorus was started anew. The conversation goes on where it was.";
-    let post = |channel| Post { channel, about: None, body: Body::text(text), reply_to: None }.row();
-    let note = serde_json::to_string(&now).map_err(|e| Failure::internal(e.to_string()))?;
-    Ok(Started { posts: due.into_iter().map(post).collect::<Result<_>>()?, note: Some(note) })
+    let post = |channel: ChannelId| {
+        let text = match live.contains(&channel) {
+            true => "Chorus was started anew. The conversation goes on where it was.",
+            false => "Chorus was started anew. The conversation is saved; `/context restore` brings it back.",
+        };
+        Post { channel, about: None, body: Body::text(text), reply_to: None }.row()
+    };
+    Ok(Started { posts: due.into_iter().map(post).collect::<Result<_>>()?, note: Some(note(&now)?) })
 }
 
-/// The channels that hear of it, and what is noted then.
-fn due(mut told: Told, channels: &[ChannelId], now: Timestamp) -> (Vec<ChannelId>, Told) {
+/// The channels of `live` that are told of a stop, which is noted before they are.
+///
+/// # Errors
+/// A database that cannot be read or written: then nobody is told.
+pub async fn stopping(bridge: &Bridge, live: Vec<ChannelId>) -> Result<Vec<ChannelId>> {
+    let (due, now) = farewells(noted(bridge).await?, live, bridge.ops.clock.now());
+    if !due.is_empty() {
+        let news = News { posts: Vec::new(), upto: None, starts: Some(note(&now)?), dropped: None };
+        news::tell(&bridge.ops, news).await?;
+    }
+    Ok(due)
+}
+
+/// Whether a channel heard of a start a short while ago. A clock that was set back must not keep it from hearing for ever.
+fn heard_lately(at: i64, now: i64) -> bool {
+    at != STOPPED && (0..QUIET).contains(&(now - at))
+}
+
+/// The channels that hear of a start, and what is noted then.
+fn due(mut told: Told, live: &[ChannelId], now: Timestamp) -> (Vec<ChannelId>, Told) {
     let now = now.as_second();
-    // A clock that was set back must not keep a channel from hearing for ever.
-    told.retain(|_, at| (0..QUIET).contains(&(now - *at)));
-    let due: Vec<ChannelId> = channels.iter().copied().filter(|channel| !told.contains_key(&channel.get())).collect();
+    let stopped = told.iter().filter(|(id, at)| **at == STOPPED && **id != 0).map(|(id, _)| ChannelId::new(*id));
+    let mut due: Vec<ChannelId> = stopped.collect();
+    told.retain(|_, at| heard_lately(*at, now));
+    due.extend(live.iter().filter(|channel| !told.contains_key(&channel.get())));
+    due.sort_unstable();
+    due.dedup();
     told.extend(due.iter().map(|channel| (channel.get(), now)));
+    (due, told)
+}
+
+/// The channels that hear of a stop, and what is noted then.
+fn farewells(mut told: Told, live: Vec<ChannelId>, now: Timestamp) -> (Vec<ChannelId>, Told) {
+    let now = now.as_second();
+    let lately = |channel: &ChannelId| told.get(&channel.get()).is_some_and(|at| heard_lately(*at, now));
+    let due: Vec<ChannelId> = live.into_iter().filter(|channel| !lately(channel)).collect();
+    told.extend(due.iter().map(|channel| (channel.get(), STOPPED)));
     (due, told)
 }
 
@@ -66,5 +114,24 @@ mod tests {
         let (heard, told) = due(told, &[a, b], at(1600));
         assert_eq!(heard, [a]);
         assert_eq!(due(told, &[a, b], at(10)).0, [a, b], "the clock was set back");
+    }
+
+    #[test]
+    fn whoever_hears_of_a_stop_hears_of_the_next_start_and_nobody_else_of_either() {
+        let at = |seconds| Timestamp::from_second(seconds).unwrap();
+        let (a, b) = (ChannelId::new(1), ChannelId::new(2));
+        let (heard, told) = farewells(Told::new(), vec![a], at(1000));
+        assert_eq!(heard, [a]);
+        // Also where its conversation does not go on.
+        let (heard, told) = due(told, &[b], at(1001));
+        assert_eq!(heard, [a, b]);
+        // A second stop within ten minutes is not told, so that its start need not be.
+        let (heard, told) = farewells(told, vec![a, b], at(1300));
+        assert!(heard.is_empty());
+        let (heard, told) = due(told, &[a, b], at(1301));
+        assert!(heard.is_empty());
+        let (heard, told) = farewells(told, vec![a], at(1601));
+        assert_eq!(heard, [a]);
+        assert_eq!(due(told, &[a], at(1602)).0, [a]);
     }
 }

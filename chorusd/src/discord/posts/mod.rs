@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub use post::{Body, Button, File, Post, Style};
 use serenity::all::{ChannelId, MessageId, UserId};
-use tokio::sync::{OnceCell, oneshot};
+use tokio::sync::{Notify, OnceCell, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -47,6 +47,8 @@ struct Inner {
     sending: Mutex<HashMap<u64, bool>>,
     /// Who wants to know which message a post became, by its nonce.
     waiting: Mutex<HashMap<String, oneshot::Sender<MessageId>>>,
+    /// Chorus may have other rights somewhere.
+    rights: Notify,
     lost: OnceLock<Arc<dyn Lost>>,
     us: OnceCell<UserId>,
 }
@@ -61,6 +63,7 @@ impl Posts {
             tasks,
             sending: Mutex::default(),
             waiting: Mutex::default(),
+            rights: Notify::new(),
             lost: OnceLock::new(),
             us: OnceCell::new(),
         }))
@@ -137,6 +140,11 @@ impl Posts {
             sending.insert(channel.get(), false);
             self.0.tasks.spawn(sender::run(self.clone(), channel));
         }
+    }
+
+    /// Chorus may have other rights: what waited for them is tried now.
+    pub fn rights(&self) {
+        self.0.rights.notify_waiters();
     }
 
     /// Whether something came since the sender of a channel looked; where not, it ends.

@@ -15,13 +15,14 @@ use crate::ops::discord::outbox::{self, Due};
 
 /// Before what came to nothing is tried again; twice as long each time.
 const FIRST: Duration = Duration::from_millis(500);
-const LONGEST: Duration = Duration::from_secs(300);
+const LONGEST: Duration = Duration::from_secs(30);
+/// The same for a channel that Chorus may not post in: other rights are told.
+const LONGEST_BARRED: Duration = Duration::from_secs(300);
 /// How long a channel that Chorus may not post in is waited for.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 
 /// Stands where Discord takes no text, or not this one.
-const REFUSED: &str =
-    "-# Discord does not take what belongs here. `chorusctl context show` has it, or `chorusctl approvals`.";
+const REFUSED: &str = "-# Discord does not take what belongs here. At the terminal `chorusctl context show` has it, or `chorusctl approvals`.";
 
 /// Sends what is to be posted in `channel` until nothing is left, or the daemon stops and it would have to wait.
 pub async fn run(posts: Posts, channel: ChannelId) {
@@ -33,6 +34,7 @@ pub async fn run(posts: Posts, channel: ChannelId) {
     loop {
         let wait = match one(&posts, channel, (&mut unsure, &mut barred)).await {
             Ok(Step::Done) => {
+                posts.0.ops.discord.post_waits(channel.get(), None);
                 (pause, unsure, barred) = (FIRST, None, None);
                 continue;
             }
@@ -53,6 +55,7 @@ pub async fn run(posts: Posts, channel: ChannelId) {
         });
         tokio::select! {
             () = posts.0.stop.cancelled() => break,
+            () = posts.0.rights.notified(), if barred.is_some() => {}
             () = tokio::time::sleep(wait) => {}
         }
     }
@@ -95,6 +98,7 @@ async fn one(
                 outbox::untake(&inner.ops, due.id).await?;
             }
             tracing::warn!(%channel, %error, "a post has to wait");
+            inner.ops.discord.post_waits(channel.get(), Some(error.to_string()));
             Ok(Step::Wait(after(&error)))
         }
         Outcome::NotThere => {
@@ -108,10 +112,12 @@ async fn one(
             if known == Unsure::No {
                 outbox::untake(&inner.ops, due.id).await?;
             }
-            if barred.get_or_insert_with(Instant::now).elapsed() < PATIENCE {
+            let since = barred.get_or_insert_with(Instant::now).elapsed();
+            if since < PATIENCE {
                 tracing::warn!(%channel, %error, "a post has to wait until Chorus may post here");
+                inner.ops.discord.post_waits(channel.get(), Some(error.to_string()));
                 posts.lose_if_lost(channel, &error);
-                return Ok(Step::Wait(None));
+                return Ok(Step::Wait(Some(since.clamp(FIRST, LONGEST_BARRED))));
             }
             tracing::warn!(%channel, %error, "a post is given up");
             dropped(posts, &due).await

@@ -122,6 +122,14 @@ impl Rest {
         self.tell(with_file(LightMethod::Patch, route, &edited, looks.file)?).await
     }
 
+    /// Shows that the application is about to write, for ten seconds or until it has.
+    ///
+    /// # Errors
+    /// As [`Rest::call`].
+    pub async fn typing(&self, channel_id: ChannelId) -> Result<(), RestError> {
+        self.tell(Request::new(Route::ChannelTyping { channel_id }, LightMethod::Post)).await
+    }
+
     /// Who the application is.
     ///
     /// # Errors

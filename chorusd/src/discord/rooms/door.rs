@@ -79,12 +79,24 @@ impl Face for Door {
         .boxed()
     }
 
+    fn unfit(&self, channel: u64) -> Option<String> {
+        match self.bridge().ok()?.rooms.guilds.place(ChannelId::new(channel.max(1))) {
+            Place::Unfit(why) => Some(why),
+            Place::Unknown | Place::Fit(_) => None,
+        }
+    }
+
     fn welcome(&self, agent: &Entry, channel: u64) -> Result<NewPost> {
         let bridge = self.bridge()?;
         let prompt = agent.facts.system_prompt.as_deref().map(|prompt| bridge.clean(prompt));
         let content = welcome::welcome(&agent.facts.name, prompt.as_deref(), agent.permissions.as_str());
         let channel = ChannelId::new(channel.max(1));
         Post { channel, about: None, body: Body::text(content), reply_to: None }.row()
+    }
+
+    fn line(&self, channel: u64, text: &str) -> Result<NewPost> {
+        let (channel, body) = (ChannelId::new(channel.max(1)), Body::text(self.bridge()?.clean(text)));
+        Post { channel, about: None, body, reply_to: None }.row()
     }
 
     fn posted(&self, channel: u64) {

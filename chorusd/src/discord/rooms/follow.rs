@@ -107,5 +107,8 @@ async fn note(bridge: &Arc<Bridge>, agent: &Arc<Entry>, rows: &[ChannelRow], dou
     let (seen, skipped) = row.map_or((newest, newest), |row| (row.seen, row.skipped));
     let made = row.is_some_and(|row| row.made);
     channels::put(ops, ChannelRow { channel, guild: guild.get(), agent: id, made, seen, skipped }).await?;
+    if row.is_none() {
+        room::welcome(ops, agent, channel).await;
+    }
     room::settle_in(ops, channel, guild.get()).await
 }

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
 use serenity::model::Permissions;
-use serenity::model::channel::{ChannelType, GuildChannel};
+use serenity::model::channel::{ChannelType, GuildChannel, PermissionOverwriteType};
 use serenity::model::event::Event;
-use serenity::model::guild::Guild;
-use serenity::model::id::{ChannelId, GuildId, UserId};
+use serenity::model::guild::{Guild, Role};
+use serenity::model::id::{ChannelId, GuildId, RoleId, UserId};
 
 /// What Chorus must be able to do in a channel of an agent.
 const NEEDED: [(Permissions, &str); 4] = [
@@ -121,6 +121,24 @@ impl Guilds {
         self.read().guilds.values().find(|guild| guild.channels.contains_key(&channel)).map(|guild| guild.id)
     }
 
+    /// Chorus itself; nobody before the first connection.
+    #[must_use]
+    pub fn me(&self) -> Option<UserId> {
+        self.read().me
+    }
+
+    /// Who owns a server, as far as that is known.
+    #[must_use]
+    pub fn owner_of(&self, guild: GuildId) -> Option<UserId> {
+        self.read().guilds.get(&guild).map(|guild| guild.owner_id)
+    }
+
+    /// What a channel is called.
+    #[must_use]
+    pub fn name_of(&self, channel: ChannelId) -> Option<String> {
+        self.read().guilds.values().find_map(|guild| guild.channels.get(&channel)).map(|found| found.name.clone())
+    }
+
     /// Whether Chorus has these rights in a channel; `None`: nobody told.
     #[must_use]
     pub fn may(&self, channel: ChannelId, wanted: Permissions) -> Option<bool> {
@@ -128,6 +146,33 @@ impl Guilds {
         let guild = inner.guilds.values().find(|guild| guild.channels.contains_key(&channel))?;
         let me = guild.members.get(&inner.me?)?;
         Some(guild.user_permissions_in(guild.channels.get(&channel)?, me).contains(wanted))
+    }
+
+    /// Whether everybody who sees a channel has `wanted` there, as far as roles tell, or a role that `fits`. Nobody tells who has which role: each
+    /// role counts as if somebody had it alone. False where nothing is known.
+    #[must_use]
+    pub fn all_may(&self, channel: ChannelId, wanted: Permissions, fits: impl Fn(&Role) -> bool) -> bool {
+        let inner = self.read();
+        let Some(guild) = inner.guilds.values().find(|guild| guild.channels.contains_key(&channel)) else {
+            return false;
+        };
+        // Chorus and its owner, who may do everything. It is 1 where nobody told, as after a session that was taken up.
+        if guild.member_count == 2 {
+            return true;
+        }
+        let Some(found) = guild.channels.get(&channel) else { return false };
+        // Who is named in the channel itself may see it by that alone.
+        let by_name = found.permission_overwrites.iter().any(|overwrite| {
+            matches!(overwrite.kind, PermissionOverwriteType::Member(user) if Some(user) != inner.me)
+                && overwrite.allow.contains(Permissions::VIEW_CHANNEL)
+                && !overwrite.allow.contains(wanted)
+        });
+        let mut people = guild.roles.values().filter(|role| !role.managed);
+        !by_name
+            && people.all(|role| {
+                let may = in_channel(guild, found, role);
+                !may.contains(Permissions::VIEW_CHANNEL) || may.contains(wanted) || fits(role)
+            })
     }
 
     /// Whether an agent can have this channel.
@@ -165,11 +210,26 @@ impl Inner {
         }
     }
 
-    fn put_role(&mut self, role: serenity::model::guild::Role) {
+    fn put_role(&mut self, role: Role) {
         if let Some(guild) = self.guilds.get_mut(&role.guild_id) {
             guild.roles.insert(role.id, role);
         }
     }
+}
+
+/// What somebody with this role and no other may in a channel, as
+/// <https://discord.com/developers/docs/topics/permissions#permission-overwrites> computes it.
+fn in_channel(guild: &Guild, channel: &GuildChannel, role: &Role) -> Permissions {
+    let everyone = RoleId::new(guild.id.get());
+    let base = guild.roles.get(&everyone).map_or(Permissions::empty(), |all| all.permissions) | role.permissions;
+    if base.contains(Permissions::ADMINISTRATOR) {
+        return Permissions::all();
+    }
+    let of = |id: RoleId| {
+        let mut all = channel.permission_overwrites.iter();
+        all.find(|overwrite| overwrite.kind == PermissionOverwriteType::Role(id))
+    };
+    [everyone, role.id].into_iter().filter_map(of).fold(base, |may, overwrite| may & !overwrite.deny | overwrite.allow)
 }
 
 /// Without what nobody asks for; of the members only Chorus itself.

@@ -14,12 +14,13 @@ pub use door::Door;
 pub use restore::{button as restore_button, restore};
 use serenity::model::Permissions;
 use serenity::model::event::Event;
-use serenity::model::id::{ChannelId, GuildId};
+use serenity::model::id::{ChannelId, GuildId, UserId};
 use uuid::Uuid;
 
 use self::guilds::Guilds;
 pub use self::served::Served;
 use super::bridge::Bridge;
+use super::inbound::Channels;
 use crate::agent::directory::{Directory, Entry};
 
 /// Channels of agents. All of it is in memory.
@@ -64,6 +65,32 @@ impl Rooms {
         self.guilds.may(channel, Permissions::VIEW_CHANNEL | Permissions::READ_MESSAGE_HISTORY).unwrap_or(true)
     }
 
+    /// Who owns a server, as far as that is known.
+    #[must_use]
+    pub fn owner_of(&self, guild: GuildId) -> Option<UserId> {
+        self.guilds.owner_of(guild)
+    }
+
+    /// Whether a channel is one that a server was told to have. Threads are not among those.
+    #[must_use]
+    pub fn knows(&self, channel: ChannelId) -> bool {
+        self.guilds.of(channel).is_some()
+    }
+
+    /// Chorus itself; nobody before the first connection.
+    #[must_use]
+    pub fn me(&self) -> Option<UserId> {
+        self.guilds.me()
+    }
+
+    /// Whether everybody who sees a channel may change the conversation in it, as far as roles tell.
+    #[must_use]
+    pub fn all_change(&self, channel: ChannelId, approvers: &[String]) -> bool {
+        self.guilds.all_may(channel, Permissions::MANAGE_MESSAGES, |role| {
+            approvers.iter().any(|named| *named == role.name || *named == role.id.to_string())
+        })
+    }
+
     /// Whether a server is served.
     #[must_use]
     pub fn serves(&self, guild: GuildId) -> bool {
@@ -74,6 +101,12 @@ impl Rooms {
     #[must_use]
     pub fn serves_only(&self, guild: GuildId) -> bool {
         self.served.all() == [guild]
+    }
+}
+
+impl Channels for Rooms {
+    fn name_of(&self, channel: u64) -> Option<String> {
+        self.guilds.name_of(ChannelId::new(channel.max(1)))
     }
 }
 

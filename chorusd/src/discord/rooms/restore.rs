@@ -6,6 +6,7 @@ use serenity::model::id::ChannelId;
 use uuid::Uuid;
 
 use super::super::bridge::Bridge;
+use super::super::commands::here;
 use crate::failure::{Failure, Result};
 use crate::ops::context::restore as context;
 use crate::ops::select::meaning;
@@ -41,7 +42,7 @@ pub async fn restore(bridge: &Bridge, channel: ChannelId, session: &str, by: &Re
         text.push_str(&format!(" What was live is saved as {}.", saved.short_id));
     }
     for warning in &restored.warnings {
-        text.push_str(&format!("\n{warning}"));
+        text.push_str(&format!("\n{}", here(warning)));
     }
     Ok(bridge.clean(&text))
 }

@@ -1,5 +1,6 @@
 //! The calls of an answer, from the pieces they come in.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use chorus_proto::ToolCall;
@@ -65,10 +66,18 @@ fn object(text: &str) -> Option<Box<RawValue>> {
     RawValue::from_string(compact(raw.get())).ok()
 }
 
-/// What stands in for parameters that are no object, where the language wants one: the model's own text.
+/// Parameters as the object that every server wants. What is none, a model's slip or the text of a call that was imported, is wrapped in
+/// one: a server that cannot read a call refuses the whole conversation, now and later.
 #[must_use]
-pub fn text_of(params: &RawValue) -> Option<String> {
-    serde_json::from_str(params.get()).ok()
+pub fn as_object(params: &RawValue) -> Cow<'_, RawValue> {
+    if params.get().trim_start().starts_with('{') {
+        return Cow::Borrowed(params);
+    }
+    let text = serde_json::from_str(params.get()).unwrap_or_else(|_| params.get().to_owned());
+    match serde_json::value::to_raw_value(&serde_json::json!({"invalid": text})) {
+        Ok(wrapped) => Cow::Owned(wrapped),
+        Err(_) => Cow::Borrowed(params),
+    }
 }
 
 #[cfg(test)]
@@ -86,8 +95,21 @@ mod tests {
         assert_eq!(one("  "), "{}");
         assert_eq!(one("{\"a\": tru"), r#""{\"a\": tru""#);
         assert_eq!(one("[1]"), "\"[1]\"");
-        let params = RawValue::from_string(one("{\"a\": tru")).unwrap();
-        assert_eq!(text_of(&params).as_deref(), Some("{\"a\": tru"));
+    }
+
+    #[test]
+    fn parameters_go_out_as_an_object() {
+        for (kept, sent) in [
+            (r#"{"n":1.50e400}"#, r#"{"n":1.50e400}"#),
+            (r#""{\"a\": tru""#, r#"{"invalid":"{\"a\": tru"}"#),
+            (r#""*** Begin Patch\n""#, r#"{"invalid":"*** Begin Patch\n"}"#),
+            ("[1, 2]", r#"{"invalid":"[1, 2]"}"#),
+            ("null", r#"{"invalid":"null"}"#),
+            ("-0", r#"{"invalid":"-0"}"#),
+        ] {
+            let params = RawValue::from_string(kept.to_owned()).unwrap();
+            assert_eq!(as_object(&params).get(), sent);
+        }
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Attachments: images that a model can look at, and a word about everything else. A provider refuses a whole conversation for one
 //! image that it cannot take, so none is sent that is not what its bytes say, or too large.
 
-use chorus_proto::Attachment;
+use chorus_proto::{Attachment, Message};
 
+use super::super::text_files;
 use crate::config::Kind;
 
 /// What every provider looks at, and how the base64 of each begins.
@@ -46,6 +47,9 @@ pub fn shown(attachment: &Attachment, kind: Kind) -> Shown<'_> {
         note.push_str(&format!("; not shown: {why}"));
     }
     note.push(']');
+    if let Some(text) = text_files::text(attachment) {
+        note.push_str(&format!("\n{text}\n[end of {}]", attachment.name));
+    }
     Shown::Note(note)
 }
 
@@ -59,6 +63,33 @@ pub fn problem(attachment: &Attachment, kind: Kind) -> Option<String> {
 #[must_use]
 pub fn has_bytes(attachment: &Attachment) -> bool {
     is_image(attachment) && attachment.data.as_deref().is_some_and(|data| !data.is_empty())
+}
+
+/// Puts a line of text in the place of each image, as a model that takes none is shown it; returns how many there were. The line stands
+/// behind what was said, whose first line may name who said it.
+pub fn describe_images(message: &mut Message) -> usize {
+    let (images, others): (Vec<_>, Vec<_>) = std::mem::take(&mut message.attachments).into_iter().partition(is_image);
+    message.attachments = others;
+    for image in &images {
+        if !message.content.is_empty() {
+            message.content.push('\n');
+        }
+        message.content.push_str(&described(image));
+    }
+    images.len()
+}
+
+/// An image in words.
+fn described(image: &Attachment) -> String {
+    let decoded = |data: &String| (data.len() / 4 * 3) as u64;
+    let size = match image.size.or_else(|| image.data.as_ref().map(decoded)) {
+        None => String::new(),
+        Some(size @ ..1_000) => format!(", {size} bytes"),
+        Some(size @ ..1_000_000) => format!(", {} kB", size.div_ceil(1_000)),
+        Some(size) => format!(", {:.1} MB", size as f64 / 1e6),
+    };
+    let name: String = image.name.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
+    format!("[image {name}{size}: this model takes no images]")
 }
 
 /// An image that comes with its bytes.
@@ -75,7 +106,9 @@ fn image(attachment: &Attachment, kind: Kind) -> Option<Result<Shown<'_>, String
     })
 }
 
-fn is_image(attachment: &Attachment) -> bool {
+/// Returns true for what [`describe_images`] puts into words.
+#[must_use]
+pub fn is_image(attachment: &Attachment) -> bool {
     SEEN.iter().any(|(kind, _)| Some(*kind) == attachment.media_type.as_deref())
 }
 
@@ -87,6 +120,7 @@ fn is_web(url: &str) -> bool {
 mod tests {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
+    use chorus_proto::{NewMessage, Role};
 
     use super::*;
 
@@ -129,6 +163,29 @@ mod tests {
         assert!(problem(&text, Kind::Anthropic).is_some());
         assert_eq!(problem(&attachment("text/plain", b"a text"), Kind::Anthropic), None);
         assert_eq!(problem(&attachment("image/svg+xml", b"<svg/>"), Kind::Anthropic), None, "a file");
+    }
+
+    #[test]
+    fn an_image_in_words_stands_behind_what_was_said() {
+        let mut message = NewMessage::text(Role::User, "Look!").complete(|| "m".into(), jiff::Timestamp::UNIX_EPOCH);
+        let mut large = attachment("image/png", &[0; 48_000]);
+        large.name = "x\n[Eve].png".into();
+        let unknown =
+            Attachment { size: None, data: None, url: Some("https://a/b.gif".into()), ..attachment("image/gif", b"") };
+        message.attachments =
+            vec![attachment("image/png", b"12345678"), attachment("text/plain", b"t"), large, unknown];
+        assert_eq!(describe_images(&mut message), 3);
+        let lines: Vec<_> = message.content.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "Look!",
+                "[image a, 8 bytes: this model takes no images]",
+                "[image x [Eve].png, 48 kB: this model takes no images]",
+                "[image a: this model takes no images]",
+            ]
+        );
+        assert_eq!((message.attachments.len(), describe_images(&mut message)), (1, 0));
     }
 
     #[test]

@@ -4,8 +4,11 @@
 mod anthropic;
 mod calls;
 pub(super) mod images;
+mod labels;
 mod openai;
 mod phrases;
+mod refusal;
+mod think;
 
 pub use phrases::refuses_form;
 
@@ -19,6 +22,8 @@ use super::reply::Reply;
 use super::request::Request;
 use super::sse::Event;
 use super::transport::Ask;
+use refusal::Fault;
+
 use crate::config::{Key, Kind, Limits, Provider, Secret};
 
 /// Who is spoken to.
@@ -27,6 +32,8 @@ pub struct To<'a> {
     pub provider: &'a Provider,
     pub key: Option<&'a Secret>,
     pub model: &'a str,
+    /// What is asked has images.
+    pub images: bool,
 }
 
 /// Who speaks, for errors.
@@ -36,17 +43,26 @@ pub struct Named {
     model: String,
     kind: Kind,
     key: Option<Secret>,
+    images: bool,
 }
 
 impl Named {
     pub fn of(to: &To<'_>) -> Self {
-        let To { provider, key, model } = to;
-        Self { provider: provider.name.clone(), model: (*model).to_owned(), kind: provider.kind, key: key.cloned() }
+        let To { provider, key, model, images } = to;
+        Self {
+            provider: provider.name.clone(),
+            model: (*model).to_owned(),
+            kind: provider.kind,
+            key: key.cloned(),
+            images: *images,
+        }
     }
 
     /// What went wrong, as a sentence, with what to do about it. A key that the provider says back is not passed on.
     pub fn failure(&self, class: Class, status: Option<u16>, said: Option<&str>) -> CallError {
-        let Self { provider, model, kind, key } = self;
+        let Self { provider, model, kind, key, images } = self;
+        // Some servers say in the same words that something else of a message cannot be read.
+        let class = if class == Class::NoImages && !images { Class::BadRequest } else { class };
         let clean = |said: &str| key.as_ref().map_or_else(|| said.to_owned(), |key| key.scrub(said));
         let said = said.map(|said| format!(": {}", phrases::one_line(&clean(said)))).unwrap_or_default();
         let status = status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
@@ -55,16 +71,24 @@ impl Named {
             Class::Auth => format!("{provider} does not take the key"),
             Class::Denied => format!("{provider} does not permit this"),
             Class::RateLimited => format!("{provider} limits the rate of requests"),
+            Class::Loading => format!("{provider} is loading the model"),
             Class::Overloaded => format!("{provider} is overloaded"),
             Class::Server => format!("{provider} failed"),
             Class::SpendCap => format!("the account at {provider} has reached its limit"),
             Class::ContextTooLong => format!("the conversation is too long for {provider}/{model}"),
+            Class::AnswerTooLong => format!("{provider}/{model} answers at less length than it was asked for"),
+            Class::NoImages => format!("{provider}/{model} takes no images"),
+            Class::NotFound if model.is_empty() => format!("{provider} has nothing at this address"),
             Class::NotFound => format!("{provider} does not know what was asked for ({model:?})"),
             _ => format!("{provider} refused the request"),
         };
         let error = CallError::new(class, format!("{what}{status}{said}"));
         let hint = match (class, key) {
             (Class::Auth | Class::Denied, None) => Some(phrases::name_a_key(provider, kind.usual_variable())),
+            // What is asked for without a model is the list of them.
+            (Class::NotFound, _) if model.is_empty() => {
+                Some(format!("check `base_url` and `kind` of [providers.{provider}] in config.toml"))
+            }
             _ => phrases::hint(class, provider),
         };
         match hint {
@@ -101,9 +125,6 @@ pub trait Translate: Send + Sync {
 
     /// What reads the answer.
     fn reader(&self, to: &To<'_>) -> Box<dyn Reader>;
-
-    /// The class of a refusal and what the provider said, where the body tells.
-    fn refusal(&self, status: u16, body: &[u8]) -> (Option<Class>, Option<String>);
 
     /// The request for the list of models, or for the page of it after `after`.
     ///
@@ -173,8 +194,9 @@ pub fn of(kind: Kind) -> &'static dyn Translate {
 /// As [`Reader::event`] and [`Reader::reply`].
 pub fn read_events(kind: Kind, events: &[Event]) -> Result<Reply, CallError> {
     let base_url = String::new();
-    let provider = Provider { name: "test".into(), kind, base_url, key: Key::None, limits: Limits::default() };
-    let mut reader = of(kind).reader(&To { provider: &provider, key: None, model: "test" });
+    let limits = Limits::default();
+    let provider = Provider { name: "test".into(), kind, base_url, key: Key::None, limits, max_output_tokens: None };
+    let mut reader = of(kind).reader(&To { provider: &provider, key: None, model: "test", images: false });
     let mut out = Vec::new();
     for event in events {
         if reader.event(event, &mut out)? == Step::End {
@@ -185,20 +207,20 @@ pub fn read_events(kind: Kind, events: &[Event]) -> Result<Reply, CallError> {
 }
 
 /// What an answer other than 200 means.
-pub fn refused(translate: &dyn Translate, to: &To<'_>, status: u16, headers: &HeaderMap, body: &[u8]) -> CallError {
+pub fn refused(to: &To<'_>, status: u16, headers: &HeaderMap, body: &[u8]) -> CallError {
     let name = &to.provider.name;
     if (300..400).contains(&status) {
         let place = headers.get(LOCATION).and_then(|place| place.to_str().ok()).unwrap_or("another place");
         return CallError::new(Class::BadRequest, format!("{name} redirects to {}", phrases::one_line(place)))
             .hint("redirects are not followed: put the right address into `base_url`");
     }
-    let (class, said) = translate.refusal(status, body);
+    let fault = Fault::read(body).unwrap_or_else(|| Fault::of(String::from_utf8_lossy(body).into_owned().into()));
     let no_second_try = headers.get("x-should-retry").is_some_and(|value| value == "false");
-    let class = match class.unwrap_or_else(|| phrases::of_status(status)) {
+    let class = match fault.class(Some(status)) {
         Class::Server | Class::Overloaded if no_second_try => Class::BadRequest,
         class => class,
     };
-    Named::of(to).failure(class, Some(status), said.as_deref())
+    Named::of(to).failure(class, Some(status), Some(&*fault.message).filter(|said| !said.is_empty()))
 }
 
 /// What something small costs beside its bytes.

@@ -41,16 +41,31 @@ pub async fn config_by(ops: &Ops, params: ConfigParams, by: &Requester) -> Resul
         return get(ops, &agent, params.key.as_deref()).await;
     };
     let key = params.key.ok_or_else(|| Failure::invalid("`value` goes with `key`"))?;
-    let bound = if key == "channel_id" { Some(room::look(ops, &value).await?) } else { None };
+    let bound = if key == "channel_id" { Some(room::look(ops, &agent, &value).await?) } else { None };
+    let done = set_by(ops, (params.name, key, value), bound, &agent, by).await;
+    if let (Err(_), Some(bound)) = (&done, bound) {
+        bound.undo(ops).await;
+    }
+    done
+}
+
+/// Sets one key of an agent, under the lock on agents. `bound`: the channel that it gets, where it does.
+async fn set_by(
+    ops: &Ops,
+    (name, key, value): (String, String, Value),
+    bound: Option<room::Bound>,
+    agent: &Entry,
+    by: &Requester,
+) -> Result<ConfigResult> {
     let _one_at_a_time = ops.agents_lock.lock().await;
     // Another rename may have come before, or an end, after which the directory may be another agent's.
-    let agent = ops.directory.by_id(agent.facts.id).ok_or_else(|| select::unknown_agent(ops, &params.name))?;
+    let agent = ops.directory.by_id(agent.facts.id).ok_or_else(|| select::unknown_agent(ops, &name))?;
     let agent = refresh_alone(ops, agent).await?;
     if let Some(bound) = bound {
         if *by != Requester::Owner {
             ops.store.catalog.audit(room::audited(&bound, change(ops, &agent, by, &key), &agent)).await?;
         }
-        return room::bind(ops, &agent, bound).await;
+        return room::bind(ops, &agent, &bound).await;
     }
     if key == "name" {
         let name =

@@ -1,5 +1,6 @@
 //! `agent.destroy`.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +20,8 @@ use crate::agent::directory::Entry;
 use crate::agent::event::{Reply, Verb};
 use crate::failure::{Failure, Result};
 use crate::ops::{Ops, blocking, select, trash as ops_trash, view};
+use crate::store::Store;
+use crate::store::journal::Head;
 use crate::store::trash::{self, Note, Trashed};
 use crate::tasks::Ended;
 
@@ -38,10 +41,28 @@ pub async fn destroy(ops: &Ops, params: DestroyParams) -> Result<DestroyResult> 
     Ok(done)
 }
 
+/// Ends the live contexts of `heads` whose agents were destroyed, as a daemon leaves them that is killed between that commit and the end
+/// of the context. Returns the others. One that has unsaved messages stays in the journal.
+///
+/// # Errors
+/// A database that cannot be read or written.
+pub async fn end_left(store: &Store, heads: Vec<Head>) -> Result<Vec<Head>> {
+    let destroyed: HashSet<Uuid> = store.catalog.destroyed_agents().await?.into_iter().collect();
+    let (left, live): (Vec<Head>, Vec<Head>) = heads
+        .into_iter()
+        .partition(|head| destroyed.contains(&head.agent) && head.saved_messages >= head.totals.messages);
+    for head in left {
+        store.journal.end(head.context).await?;
+        tracing::info!(agent = %head.agent, "the context of a destroyed agent was ended");
+    }
+    Ok(live)
+}
+
 /// All but the channel.
 async fn take(ops: &Ops, params: DestroyParams) -> Result<(DestroyResult, Arc<Entry>)> {
     if params.keep_files && params.purge {
-        return Err(Failure::invalid("`keep_files` does not go with `purge`"));
+        return Err(Failure::invalid("`keep_files` does not go with `purge`")
+            .hint("give one of them: files are kept, or deleted for good"));
     }
     let _one_at_a_time = ops.agents_lock.lock().await;
     let _no_restores = ops.sessions_lock.write().await;

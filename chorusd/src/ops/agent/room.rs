@@ -15,7 +15,7 @@ use crate::agent::directory::Entry;
 use crate::config::agent::{AgentConfig, FILE, render};
 use crate::failure::{Failure, Result};
 use crate::ops::discord::channels::{self, ChannelRow};
-use crate::ops::discord::{Face, Found, Made, Making, State};
+use crate::ops::discord::{Face, Found, Made, Making, NewPost, State, outbox};
 use crate::ops::{Ops, blocking, view};
 use crate::store::agents_dir::write_private;
 use crate::store::catalog::{AgentRow, Audit};
@@ -122,13 +122,39 @@ impl Room {
     }
 }
 
+/// Posts the first word about an agent in a channel that it was given.
+pub async fn welcome(ops: &Ops, agent: &Entry, channel: u64) {
+    if let Some(face) = face(ops) {
+        post(ops, &**face, channel, face.welcome(agent, channel)).await;
+    }
+}
+
+/// Says something in a channel.
+async fn say(ops: &Ops, channel: u64, text: &str) {
+    if let Some(face) = face(ops) {
+        post(ops, &**face, channel, face.line(channel, text)).await;
+    }
+}
+
+/// Keeps a post and has it sent. What cannot be kept is not said.
+async fn post(ops: &Ops, face: &dyn Face, channel: u64, post: Result<NewPost>) {
+    let kept = match post {
+        Ok(post) => outbox::put(ops, vec![post]).await,
+        Err(failure) => Err(failure),
+    };
+    match kept {
+        Ok(()) => face.posted(channel),
+        Err(failure) => tracing::warn!(channel, %failure, "a line about an agent is not posted in its channel"),
+    }
+}
+
 async fn delete(face: &dyn Face, channel: u64) -> Result<()> {
     let deleted = timeout(DELETING, face.delete_channel(channel)).await;
     deleted.unwrap_or_else(|_| Err(Failure::new(ErrorKind::DiscordFailed, "Discord does not answer in time")))
 }
 
 fn none_made(why: &str, name: &str) -> String {
-    format!("no channel was made in Discord: {why}; bind one with `chorusctl agent config {name} channel_id ID`")
+    format!("no channel was made in Discord: {why}; `chorusctl agent config {name} channel_id new` makes one later")
 }
 
 /// Deletes the channel of a destroyed agent where Chorus made it; another is left, and free. What a person should know of that.
@@ -138,6 +164,8 @@ pub(super) async fn leave(ops: &Ops, agent: &Entry, shown: &mut Agent, files: Op
         Err(failure) => return vec![format!("whether it has a channel in Discord cannot be told: {failure}")],
     };
     let mut warnings = Vec::new();
+    let gone =
+        format!("The agent **{}** was taken away. What is written here is not answered any more.", agent.facts.name);
     for row in rows {
         let proven = row.made && agent.channel() == Some(row.channel);
         if proven {
@@ -150,6 +178,7 @@ pub(super) async fn leave(ops: &Ops, agent: &Entry, shown: &mut Agent, files: Op
                     "its channel {} in Discord was not deleted: {}; delete it there",
                     row.channel, failure.message
                 ));
+                say(ops, row.channel, &gone).await;
                 continue;
             }
             (shown.channel_id, shown.guild_id) = (None, None);
@@ -158,6 +187,9 @@ pub(super) async fn leave(ops: &Ops, agent: &Entry, shown: &mut Agent, files: Op
             {
                 tracing::warn!(agent = %agent.facts.name, %failure, "the kept agent.json names a channel that is gone");
             }
+        }
+        if !proven && agent.channel() == Some(row.channel) {
+            say(ops, row.channel, &gone).await;
         }
         if let Err(failure) = channels::remove(ops, row.channel).await {
             tracing::warn!(agent = %agent.facts.name, %failure, "a channel without an agent is still noted");
@@ -187,22 +219,27 @@ async fn forget_in(ops: &Ops, name: &str, dir: &Path) -> Result<()> {
 }
 
 /// A channel that is to be an agent's.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Bound {
     /// `None`: none any more.
     channel: Option<u64>,
     /// `None`: nobody can tell now.
     found: Option<Found>,
+    /// It was made for the agent just now.
+    made: bool,
 }
 
-/// Looks at the channel that an agent is to have. For whoever does not hold the lock on agents: Discord may be slow.
+/// Says that a channel is to be made, where the number of one stands else.
+pub const NEW: &str = "new";
+
+/// Looks at the channel that an agent is to have, or makes it. For whoever does not hold the lock on agents: Discord may be slow.
 ///
 /// # Errors
 /// `invalid_params`, or why no agent can have it.
-pub(super) async fn look(ops: &Ops, value: &Value) -> Result<Bound> {
+pub(super) async fn look(ops: &Ops, agent: &Entry, value: &Value) -> Result<Bound> {
     let unreadable = || {
         Failure::invalid("`channel_id` is the number of a channel")
-            .hint("in Discord: Settings, Advanced, Developer Mode; then right-click the channel, Copy Channel ID")
+            .hint("in Discord: Settings, Advanced, Developer Mode; then right-click the channel, Copy Channel ID; `new` makes one")
     };
     let text = match value {
         Value::Null => "",
@@ -210,7 +247,10 @@ pub(super) async fn look(ops: &Ops, value: &Value) -> Result<Bound> {
         _ => return Err(unreadable()),
     };
     if text.is_empty() {
-        return Ok(Bound { channel: None, found: None });
+        return Ok(Bound { channel: None, found: None, made: false });
+    }
+    if text == NEW {
+        return make(ops, agent).await;
     }
     let digits = text.strip_prefix("<#").and_then(|text| text.strip_suffix('>')).unwrap_or(text);
     let channel = digits.parse::<u64>().ok().filter(|id| *id != 0 && digits.bytes().all(|b| b.is_ascii_digit()));
@@ -219,7 +259,44 @@ pub(super) async fn look(ops: &Ops, value: &Value) -> Result<Bound> {
         Some(face) => face.find_channel(channel).await?,
         None => None,
     };
-    Ok(Bound { channel: Some(channel), found })
+    Ok(Bound { channel: Some(channel), found, made: false })
+}
+
+/// Refuses an agent that has a channel.
+fn has_none(agent: &Entry) -> Result<()> {
+    let (name, Some(channel)) = (&agent.facts.name, agent.channel()) else { return Ok(()) };
+    Err(Failure::new(ErrorKind::AlreadyExists, format!("{name} has the channel {channel}"))
+        .hint(format!("`chorusctl agent config {name} channel_id \"\"` takes it away first")))
+}
+
+/// Makes a channel for an agent that has none.
+async fn make(ops: &Ops, agent: &Entry) -> Result<Bound> {
+    let name = &agent.facts.name;
+    has_none(agent)?;
+    let no = |why: &str| {
+        Failure::new(ErrorKind::DiscordFailed, format!("no channel was made: {why}"))
+            .hint("`chorusctl status` shows how the connection stands; a channel that is there is named by its id")
+    };
+    let face = face(ops).ok_or_else(|| no("Chorus is not connected to Discord"))?;
+    let guild = agent.guild_id.as_ref().and_then(|guild| guild.parse().ok());
+    let prompt = agent.facts.system_prompt.as_deref().map(str::to_owned);
+    match face.make_channel(name.clone(), prompt, guild).await? {
+        Making::No(why) => Err(no(&why)),
+        Making::Made(Made { channel, guild }) => {
+            Ok(Bound { channel: Some(channel), found: Some(Found { guild, newest: channel }), made: true })
+        }
+    }
+}
+
+impl Bound {
+    /// It is not the agent's after all: one that was made for it goes.
+    pub(super) async fn undo(self, ops: &Ops) {
+        if let (true, Some(channel), Some(face)) = (self.made, self.channel, face(ops))
+            && let Err(failure) = delete(&**face, channel).await
+        {
+            tracing::error!(channel, %failure, "a channel that was made for an agent is left in Discord");
+        }
+    }
 }
 
 /// The row of the audit log that says which channel somebody gave an agent.
@@ -230,8 +307,11 @@ pub(super) fn audited(bound: &Bound, row: Audit, agent: &Entry) -> Audit {
 /// Gives the agent a channel that is there, or takes it from it. For whoever holds the lock on agents and has read the file again.
 ///
 /// # Errors
-/// `already_exists` where it is another's; else as any setting.
-pub(super) async fn bind(ops: &Ops, agent: &Arc<Entry>, bound: Bound) -> Result<ConfigResult> {
+/// `already_exists` where it is another's, or was made for an agent that has got one meanwhile; else as any setting.
+pub(super) async fn bind(ops: &Ops, agent: &Arc<Entry>, bound: &Bound) -> Result<ConfigResult> {
+    if bound.made {
+        has_none(agent)?;
+    }
     let other = bound.channel.and_then(|channel| ops.directory.by_channel(channel));
     if let Some(other) = other.filter(|other| other.facts.id != agent.facts.id) {
         return Err(Failure::new(ErrorKind::AlreadyExists, format!("that is the channel of {}", other.facts.name))
@@ -249,10 +329,19 @@ pub(super) async fn bind(ops: &Ops, agent: &Arc<Entry>, bound: Bound) -> Result<
     let (new, config, old) = set_keys(ops, agent, pairs).await?;
     if let (Some(channel), Some(found), false) = (bound.channel, bound.found, same) {
         let Found { guild, newest } = found;
-        let row = ChannelRow { channel, guild, agent: agent.facts.id, made: false, seen: newest, skipped: newest };
-        if let Err(failure) = channels::put(ops, row).await {
-            tracing::warn!(agent = %agent.facts.name, %failure, "how far its channel was read is not noted yet");
+        let made = bound.made;
+        let row = ChannelRow { channel, guild, agent: agent.facts.id, made, seen: newest, skipped: newest };
+        match channels::put(ops, row).await {
+            Ok(()) => welcome(ops, &new, channel).await,
+            Err(failure) => {
+                tracing::warn!(agent = %agent.facts.name, %failure, "how far its channel was read is not noted yet");
+            }
         }
+    }
+    if let Some(before) = agent.channel().filter(|_| !same) {
+        let left =
+            format!("**{}** has left this channel. What is written here is not answered any more.", agent.facts.name);
+        say(ops, before, &left).await;
     }
     if let Some(face) = face(ops) {
         face.follow(agent.facts.id);
@@ -277,7 +366,7 @@ pub async fn detach(ops: &Ops, channel: u64) -> Result<Option<String>> {
             tracing::warn!(agent = %name, channel, "its channel in Discord is gone; the agent goes on without one");
             let text = format!(
                 "The channel of {name} in Discord is gone. The agent goes on without one; \
-                 `chorusctl agent config {name} channel_id ID` gives it another."
+                 `chorusctl agent config {name} channel_id new` makes another."
             );
             ops.registry.tell(EventType::Notice, Some(name.clone()), json!({"text": text}));
             whose = Some(name);

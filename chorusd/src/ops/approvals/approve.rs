@@ -13,8 +13,9 @@ use crate::failure::{Failure, Result};
 use crate::ops::agent::config::set_permissions;
 use crate::ops::agent::{refresh, refresh_alone};
 use crate::ops::permissions::usable;
-use crate::ops::{Ops, select};
+use crate::ops::{Ops, blocking, select};
 use crate::store::catalog::Audit;
+use crate::tools::workspace_paths;
 use crate::who::{Answerer, Requester};
 
 /// Lets what was asked be done, once; with `always` from now on.
@@ -61,12 +62,16 @@ pub async fn approve_by(ops: &Ops, params: ApproveParams, by: &Answerer) -> Resu
 
 /// What the profile denies by now, no approval lets through.
 async fn still_asked<'a>(agent: &Entry, claim: Claim<'a>) -> Result<Claim<'a>> {
-    if usable(&agent.facts)?.judge(&claim.approval().action).decision != Decision::Deny {
+    let (profile, action) = (usable(&agent.facts)?.clone(), claim.approval().action.clone());
+    let dir = agent.facts.dir.join("workspace");
+    let decision = blocking(move || Ok(profile.judge_in(&action, &workspace_paths(&dir)).decision)).await?;
+    if decision != Decision::Deny {
         return Ok(claim);
     }
     let name = agent.facts.name.clone();
     claim.deny("the agent's profile denies it by now").await?;
-    Err(Failure::new(ErrorKind::Denied, format!("the profile of {name} denies it by now; it was refused")))
+    Err(Failure::new(ErrorKind::Denied, format!("the profile of {name} denies it by now; it was refused"))
+        .hint(format!("`chorusctl agent config {name} permissions` shows the profile")))
 }
 
 /// For whoever holds the lock on agents.

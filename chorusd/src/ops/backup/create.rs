@@ -17,7 +17,8 @@ pub async fn create(ops: &Ops, params: CreateParams, mut progress: OnProgress) -
     let _alone = ops.backups.begin()?;
     let (dir, home) = (PathBuf::from(&params.dir), ops.home.clone());
     if !dir.is_absolute() {
-        return Err(Failure::invalid(format!("{} is not an absolute path", dir.display())));
+        return Err(Failure::invalid(format!("{} is not an absolute path", dir.display()))
+            .hint("name the directory from the root on: the daemon has a working directory of its own"));
     }
     let open = move || {
         let of = Identity::of(&home)?;

@@ -99,8 +99,9 @@ fn messages(text: Option<String>, role: Option<Role>, messages: Vec<NewMessage>)
             Ok(messages)
         }
         (None, true) => Err(Failure::invalid("there is nothing to append").hint("give `text` or `messages`")),
-        (None, false) => Err(Failure::invalid("`role` goes with `text`; messages have their own")),
-        (Some(_), false) => Err(Failure::invalid("give either `text` or `messages`")),
+        (None, false) => Err(Failure::invalid("`role` goes with `text`; messages have their own")
+            .hint("leave `role` out, or give `text` in place of `messages`")),
+        (Some(_), false) => Err(Failure::invalid("`text` does not go with `messages`").hint("give one of them")),
     }
 }
 

@@ -147,6 +147,7 @@ impl Parent {
             record: &self.messages,
             leaving: from..self.messages.len(),
             known: &self.header.working_set,
+            once: false,
         };
         let in_vain = |why| Written { fallback: Some(why), ..Written::default() };
         let Notes { found, fallback } = match extraction.run(ops.stop.child_token()).await {
@@ -181,7 +182,6 @@ impl Parent {
         found.add_to(&mut known);
         let still = open(&known);
         done.retain(|task| !still.contains(task));
-        let since = since.iter().filter_map(|message| message.to_message().ok());
         Found::from(findings(since, &known, summary::MOST)).add_to(&mut known);
         self.found = known;
         self.background = background(&self.header, &self.found);
@@ -232,7 +232,7 @@ type Known = (SessionHeader, WorkingSet, (Option<String>, Option<String>));
 fn known(mut header: SessionHeader, messages: &[Stored]) -> Known {
     let mut found = header.working_set.clone();
     let (newest, _) = page(messages, Pick::Last(NEWEST), Room { page: usize::MAX, message: usize::MAX });
-    let said = findings(newest.iter().filter_map(|message| message.to_message().ok()), &found, usize::MAX);
+    let said = findings(&newest, &found, usize::MAX);
     found.decisions.extend(said.decisions);
     found.open_tasks.extend(said.open_tasks);
     found.files_touched.extend(said.files_touched);

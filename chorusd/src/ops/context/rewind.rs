@@ -15,7 +15,9 @@ pub async fn rewind(ops: &Ops, params: RewindParams) -> Result<RewindResult> {
     let agent = select::agent(ops, params.agent.as_deref()).await?;
     let verb = match (params.undo, params.n) {
         (true, None) => Verb::Unrewind,
-        (true, Some(_)) => return Err(Failure::invalid("`undo` takes the last rewind back whole, without a number")),
+        (true, Some(_)) => {
+            return Err(Failure::invalid("`undo` takes the last rewind back whole").hint("leave the number out"));
+        }
         (false, Some(0)) => {
             return Err(Failure::invalid("at least one turn").hint("without a number the last one is dropped"));
         }

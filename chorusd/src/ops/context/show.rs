@@ -24,7 +24,10 @@ pub async fn show(ops: &Ops, params: ShowParams) -> Result<ShowResult<Stored>> {
     let pick = match (params.last, params.offset, params.limit) {
         (Some(last), None, None) => Pick::Last(last),
         (None, offset, limit) => Pick::From { offset: offset.unwrap_or(0), limit: limit.unwrap_or(u64::MAX) },
-        _ => return Err(Failure::invalid("`last` does not go with `offset` or `limit`")),
+        _ => {
+            return Err(Failure::invalid("`last` does not go with `offset` or `limit`")
+                .hint("give `last` alone, or a page by `offset` and `limit`"));
+        }
     };
     let empty = ShowResult {
         agent_name: agent.facts.name.clone(),
@@ -50,7 +53,8 @@ pub async fn show(ops: &Ops, params: ShowParams) -> Result<ShowResult<Stored>> {
 /// What the next call of the model would be sent, in place of a page.
 async fn of_window(ops: &Ops, agent: &Entry, params: &ShowParams) -> Result<ShowResult<Stored>> {
     if params.last.is_some() || params.offset.is_some() || params.limit.is_some() {
-        return Err(Failure::invalid("`window` does not go with `last`, `offset` or `limit`"));
+        return Err(Failure::invalid("`window` does not go with `last`, `offset` or `limit`")
+            .hint("give `window` alone: it shows all of the next request"));
     }
     Ok(ShowResult {
         agent_name: agent.facts.name.clone(),

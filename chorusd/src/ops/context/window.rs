@@ -3,19 +3,21 @@
 use std::sync::Arc;
 
 use chorus_proto::{
-    ErrorKind, Mend, Message, PieceKind, Receipt, Window, WindowBudget, WindowMessage, WindowPiece, WindowTool,
+    ErrorKind, Mend, Message, PieceKind, Receipt, ShortMessage, Window, WindowBudget, WindowMessage, WindowPiece,
+    WindowTool,
 };
 
 use super::wrong_reply;
+use crate::agent::accepts::Accepts;
 use crate::agent::compaction::Wish;
 use crate::agent::directory::Entry;
 use crate::agent::effect::CallModel;
 use crate::agent::event::{Reply, Verb};
 use crate::agent::memories;
 use crate::agent::prepare::{Prepared, prepare};
-use crate::agent::prompt::{Prompt, estimated};
+use crate::agent::prompt::Prompt;
 use crate::agent::state::State;
-use crate::agent::window::Mended;
+use crate::agent::window::{Mended, Shortened};
 use crate::estimate::{self, Parts, piece};
 use crate::failure::{Failure, Result};
 use crate::llm::ToolSpec;
@@ -38,20 +40,22 @@ pub async fn window(ops: &Ops, agent: &Entry) -> Result<Window> {
         },
     };
     let target = call.facts.model.as_deref().and_then(|model| ops.models.resolve(model).ok());
-    let takes = match &target {
-        Some(target) => {
-            let ratio = ops.usage.ratio(&target.to_string()).await?;
-            ops.models.window_of(target).map(|takes| estimated(takes, ratio))
-        }
-        None => None,
+    let longest = target.as_ref().map(|target| ops.models.longest_answer(target, facts.window.tokens));
+    let accepts = match &target {
+        Some(target) => Accepts::of(&ops.models, target, ops.usage.ratio(&target.to_string()).await?),
+        None => Accepts::default(),
     };
     let remembered = memories::shown(&ops.store.catalog, vec![memories::whose(facts)]).await?.pop().flatten();
     let model = target.map(|target| target.to_string());
     let (max_frame, name) = (ops.config.max_frame, facts.name.clone());
     blocking(move || {
         let messages = call.facts.window.messages;
-        let (prompt, compacts) = prepared(call, &remembered, takes);
-        let budget = WindowBudget { takes, window_messages: messages as u64, ..Default::default() };
+        let tight = call.tight;
+        let (mut prompt, compacts) = prepared(call, &remembered, accepts);
+        if let Some(longest) = longest {
+            prompt.bound_answer(longest, accepts.tokens, tight);
+        }
+        let budget = WindowBudget { takes: accepts.tokens, window_messages: messages as u64, ..Default::default() };
         let window = account(prompt, compacts, model, budget);
         fitting(window, max_frame, &name)
     })
@@ -99,10 +103,10 @@ impl std::io::Write for Length {
 }
 
 /// What is asked, after the compaction that comes before it, where one does.
-fn prepared(mut call: CallModel, remembered: &Option<String>, takes: Option<u64>) -> (Prompt, Option<Receipt>) {
+fn prepared(mut call: CallModel, remembered: &Option<String>, accepts: Accepts) -> (Prompt, Option<Receipt>) {
     let mut receipt = None;
     loop {
-        match prepare(&call, remembered.clone(), takes) {
+        match prepare(&call, remembered.clone(), accepts) {
             Prepared::Prompt(prompt) => return (*prompt, receipt),
             Prepared::Compacts(plan) => {
                 let compaction = plan.by_rules(&call.messages, &call.working_set, None);
@@ -115,7 +119,7 @@ fn prepared(mut call: CallModel, remembered: &Option<String>, takes: Option<u64>
 }
 
 fn account(prompt: Prompt, compacts: Option<Receipt>, model: Option<String>, budget: WindowBudget) -> Window {
-    let Prompt { request, pieces, left_out, mended, fits } = prompt;
+    let Prompt { request, pieces, left_out, mended, shortened, fits } = prompt;
     let system: Vec<_> = pieces
         .into_iter()
         .zip(request.system)
@@ -144,5 +148,7 @@ fn account(prompt: Prompt, compacts: Option<Receipt>, model: Option<String>, bud
     };
     let tokens = budget.system + budget.working_set + budget.messages + budget.tools;
     let mended = mended.into_iter().map(|Mended { id, what }| Mend { message_id: id, how: what }).collect();
-    Window { model, system, messages, mended, tools, budget: WindowBudget { tokens, ..budget }, compacts }
+    let shortened =
+        shortened.into_iter().map(|Shortened { id, bytes }| ShortMessage { message_id: id, bytes }).collect();
+    Window { model, system, messages, mended, shortened, tools, budget: WindowBudget { tokens, ..budget }, compacts }
 }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use chorus_proto::Session;
+use chorus_proto::methods::events::SubscribeParams;
+use chorus_proto::{EventType, Session};
 use uuid::Uuid;
 
 use crate::agent::directory::Entry;
 use crate::failure::{Failure, Result};
+use crate::ops::events::subscribe::{Heard, subscribe};
 use crate::ops::{Ops, view};
 use crate::store::catalog::{Audit, Listing};
 use crate::who::Requester;
@@ -46,6 +48,29 @@ pub async fn newest(ops: &Ops, agent: Uuid, limit: u64) -> Result<Vec<Session>> 
     let listing = Listing { agent: Some(agent), since: None, tag: None, offset: 0, limit };
     let (rows, short, _) = ops.store.catalog.history(listing).await?;
     view::listed(ops, rows, short).await
+}
+
+/// A session once no summary of it is on its way any more, whatever became of that; `None`: the daemon stops.
+///
+/// # Errors
+/// A database that cannot be read.
+pub async fn summarised(ops: &Ops, session: Uuid) -> Result<Option<Session>> {
+    // Listening begins before looking: nothing can fall between the two.
+    let (_, mut events) = subscribe(ops, SubscribeParams { after: None }).await?;
+    while ops.registry.summaries.is_under_way(session) {
+        loop {
+            match events.next(ops).await {
+                Some(Heard::Event(event)) if event.kind == EventType::SummaryReady => break,
+                Some(Heard::Event(_)) => {}
+                Some(Heard::Lagged(_)) => break,
+                None => return Ok(None),
+            }
+        }
+    }
+    match ops.store.catalog.session(session).await? {
+        Some(row) => view::session(ops, row).await.map(Some),
+        None => Ok(None),
+    }
 }
 
 /// Writes down that somebody in a channel is about to have something done, and what lets them.

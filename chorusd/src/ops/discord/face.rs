@@ -65,11 +65,18 @@ pub trait Face: Debug + Send + Sync {
     fn delete_channel(&self, channel: u64) -> BoxFuture<'_, Result<()>>;
     /// Looks whether an agent can have a channel. `None`: not connected, so that nobody can tell.
     fn find_channel(&self, channel: u64) -> BoxFuture<'_, Result<Option<Found>>>;
+    /// Why an agent cannot use this channel, as far as Discord told; `None`: nothing is known against it.
+    fn unfit(&self, channel: u64) -> Option<String>;
     /// What is posted first in the channel of a new agent.
     ///
     /// # Errors
     /// None that is expected.
     fn welcome(&self, agent: &Entry, channel: u64) -> Result<NewPost>;
+    /// A line that is said in a channel of an agent.
+    ///
+    /// # Errors
+    /// None that is expected.
+    fn line(&self, channel: u64, text: &str) -> Result<NewPost>;
     /// Something waits in the outbox for a channel.
     fn posted(&self, channel: u64);
     /// An agent has another channel or none, or is there again: what is noted of it follows, in the background.
@@ -92,6 +99,8 @@ pub struct Discord {
     guilds: AtomicU64,
     /// Servers that it was invited to and does not serve, with their names as far as they are known.
     strangers: Mutex<BTreeMap<u64, Option<String>>>,
+    /// Channels whose posts Discord does not take now: why.
+    waiting: Mutex<BTreeMap<u64, String>>,
     pub face: OnceLock<Arc<dyn Face>>,
 }
 
@@ -138,6 +147,22 @@ impl Discord {
 
     pub fn set_guilds(&self, guilds: u64) {
         self.guilds.store(guilds, Ordering::Relaxed);
+    }
+
+    /// Notes why posts for a channel wait; `None`: none does.
+    pub fn post_waits(&self, channel: u64, why: Option<String>) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        match why {
+            Some(why) => waiting.insert(channel, why),
+            None => waiting.remove(&channel),
+        };
+    }
+
+    /// Channels that posts wait for, and why.
+    #[must_use]
+    pub fn waiting(&self) -> Vec<(u64, String)> {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.iter().map(|(channel, why)| (*channel, why.clone())).collect()
     }
 
     /// Servers that it was invited to and does not serve, each as a person reads it.

@@ -9,6 +9,7 @@ pub mod news;
 pub mod outbox;
 pub mod servers;
 pub mod session;
+pub mod troubles;
 
 pub use claims::settle;
 pub use face::{Discord, Face, Found, Made, Making, State};

@@ -5,7 +5,7 @@ use chorus_proto::methods::doctor::{Check, Verdict};
 use super::{check, check_with};
 use crate::config::Key;
 use crate::failure::Result;
-use crate::ops::discord::{State, identifies, outbox, servers};
+use crate::ops::discord::{State, identifies, outbox, servers, troubles};
 use crate::ops::{Ops, blocking};
 
 const NAME: &str = "Discord";
@@ -57,6 +57,14 @@ pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
         }
         State::Stopped { why, hint } => check_with(NAME, Verdict::Fail, why, hint),
     }];
+    for (name, what, hint) in [
+        ("Discord channels", troubles::channels(ops), troubles::CHANNELS),
+        ("Discord posts", troubles::posts(ops), troubles::POSTS),
+    ] {
+        if !what.is_empty() {
+            checks.push(check_with(name, Verdict::Warn, what.join("; "), hint));
+        }
+    }
     let strangers = ops.discord.strangers();
     if !strangers.is_empty() {
         checks.push(check_with("Discord servers", Verdict::Warn, strangers.join("; "), servers::HINT));

@@ -1,9 +1,11 @@
 //! The home: who may read it, how much room there is, and the socket.
 
+use std::ffi::OsString;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::doctor::{Check, Verdict};
+use chorus_proto::paths::HOME_SOCKET;
 
 use super::{check, check_with, some_of};
 
@@ -62,11 +64,17 @@ pub fn space(home: &Path) -> Check {
     }
 }
 
-/// Where clients connect.
-pub fn socket(path: &Path) -> Check {
+/// Where clients connect, and why it is in the home if it is not to be there.
+pub fn socket(path: &Path, home: &Path) -> Check {
     let shown = path.display();
     match path.symlink_metadata() {
-        Ok(there) if there.file_type().is_socket() => check("socket", Verdict::Ok, shown.to_string()),
+        Ok(there) if there.file_type().is_socket() => {
+            let fallback = Some(path).filter(|path| **path == home.join(HOME_SOCKET));
+            match fallback.and_then(|_| no_runtime_dir(|name| std::env::var_os(name))) {
+                Some(why) => check("socket", Verdict::Info, format!("{shown}, because {why}; clients find it there")),
+                None => check("socket", Verdict::Ok, shown.to_string()),
+            }
+        }
         Ok(_) => {
             let hint = "move it away, or name another socket with --socket or CHORUS_SOCKET";
             check_with("socket", Verdict::Fail, format!("{shown} is not a socket"), hint)
@@ -75,12 +83,40 @@ pub fn socket(path: &Path) -> Check {
     }
 }
 
+/// Returns why the environment of a daemon gives it no socket in a runtime directory; `None` if it names a home or a socket,
+/// so that none is wanted.
+fn no_runtime_dir(env: impl Fn(&str) -> Option<OsString>) -> Option<String> {
+    let set = |name: &str| env(name).filter(|value| !value.is_empty());
+    if set("CHORUS_HOME").is_some() || set("CHORUS_SOCKET").is_some() {
+        return None;
+    }
+    Some(match set("XDG_RUNTIME_DIR") {
+        None => "the daemon was started without XDG_RUNTIME_DIR".to_owned(),
+        Some(dir) => format!("the runtime directory {} (XDG_RUNTIME_DIR) cannot be used", Path::new(&dir).display()),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
+
+    #[test]
+    fn a_socket_is_in_the_home_for_a_reason() {
+        let why = |vars: &[(&str, &str)]| {
+            let find =
+                |asked: &str| vars.iter().find(|(name, _)| *name == asked).map(|(_, value)| OsString::from(*value));
+            no_runtime_dir(find)
+        };
+        assert!(why(&[]).is_some_and(|why| why.contains("without XDG_RUNTIME_DIR")));
+        assert_eq!(why(&[("XDG_RUNTIME_DIR", "")]), why(&[]));
+        assert!(why(&[("XDG_RUNTIME_DIR", "/gone")]).is_some_and(|why| why.contains("/gone")));
+        for name in ["CHORUS_HOME", "CHORUS_SOCKET"] {
+            assert_eq!(why(&[(name, "/x")]), None);
+        }
+    }
 
     #[test]
     fn open_doors_are_named_workspaces_excepted() -> std::io::Result<()> {

@@ -5,8 +5,8 @@ use chorus_proto::methods::doctor::{Check, Verdict};
 use super::{check, check_with, some_of};
 use crate::failure::Result;
 use crate::ops::{Ops, blocking};
-use crate::store::recovery::incidents;
-use crate::store::{DB, JOURNAL, damage};
+use crate::store::recovery::{Incident, incidents};
+use crate::store::{CATALOG, DB, JOURNAL, damage};
 
 const NAME: &str = "journal";
 const SALVAGE: &str = "chorusctl doctor --salvage";
@@ -60,6 +60,10 @@ pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     for incident in blocking(move || Ok(incidents(&db))).await? {
         let (facts, dir) = (&incident.facts, format!("db/{}", incident.name()));
         let text = format!("damaged at {:.0}: {} ({dir})", facts.at, facts.what);
+        if facts.catalog {
+            checks.push(of_catalog(&incident, text));
+            continue;
+        }
         if facts.incomplete {
             let what = if facts.salvaged { "not everything in it" } else { "nothing in it" };
             let hint =
@@ -74,4 +78,19 @@ pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
         });
     }
     Ok(checks)
+}
+
+/// The check of a catalog that was damaged; all that can be had of it was had by the start.
+fn of_catalog(incident: &Incident, text: String) -> Check {
+    let (facts, dir) = (&incident.facts, format!("db/{}", incident.name()));
+    if !facts.lost {
+        return check_with(CATALOG, Verdict::Info, text, format!("delete {dir} once nothing of it is needed"));
+    }
+    if facts.salvaged {
+        let hint = format!("not everything in it could be read: keep {dir}, or put a backup in the place of the home");
+        return check_with(CATALOG, Verdict::Warn, text, hint);
+    }
+    let hint = "look at `chorusctl memory list`, `chorusctl settings` and `chorusctl audit verify`; `chorusctl doctor --salvage` notes \
+                that it was seen";
+    check_with(CATALOG, Verdict::Fail, text, hint)
 }

@@ -39,7 +39,9 @@ pub async fn doctor(ops: &Ops, params: DoctorParams) -> Result<DoctorResult> {
         checks.push(rules::check_rules(ops).await?);
     }
     let (home, socket) = (ops.home.clone(), ops.socket.get());
-    checks.extend(blocking(move || Ok([home::permissions(&home), home::space(&home), home::socket(&socket)])).await?);
+    checks.extend(
+        blocking(move || Ok([home::permissions(&home), home::space(&home), home::socket(&socket, &home)])).await?,
+    );
     checks.extend(models::checks(ops).await?);
     checks.extend(discord::checks(ops).await?);
     checks.extend(blocking(|| Ok(machine::checks())).await?);

@@ -142,7 +142,7 @@ pub async fn send(ops: &Ops, asker: Asker, to: String, message: String) -> Resul
     let counted = Counted { relay: ops.relay.clone(), turn };
     let taken = Arc::new(Taken::default());
     let voice = Voice::new(Some(taken.clone()));
-    let send = Send { turn, message, key: None, voice, by: Requester::Nobody };
+    let send = Send { turn, message, key: None, again: false, voice, by: Requester::Nobody };
     let (registry, from, id) = (ops.registry.clone(), asker.agent_name, agent.facts.id);
     let name = to.clone();
     let mut turn = tokio::spawn(async move {

@@ -36,7 +36,7 @@ pub async fn self_edit(ops: &Ops, asker: Asker, edit: SelfEdit) -> Result<()> {
         }
         lock = ops.agents_lock.lock() => lock,
     };
-    let gone = || Failure::new(ErrorKind::AgentNotFound, "the agent was destroyed in the meantime");
+    let gone = || Failure::destroyed();
     let agent = refresh_alone(ops, ops.directory.by_id(asker.agent).ok_or_else(gone)?).await?;
     let row = Audit {
         at: ops.clock.now(),

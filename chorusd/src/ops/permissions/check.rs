@@ -5,7 +5,7 @@ use chorus_proto::methods::permissions::{CheckParams, Verdict};
 use super::usable;
 use crate::failure::{Failure, Result};
 use crate::ops::{Ops, blocking, select};
-use crate::tools::unconfined;
+use crate::tools::{cleaned_action, unconfined, workspace_paths};
 
 /// What the agent's profile says of an action, and what is said of it where commands cannot be confined.
 ///
@@ -24,9 +24,14 @@ pub async fn check(ops: &Ops, params: CheckParams) -> Result<Verdict> {
     }
     let agent = select::agent(ops, params.agent.as_deref()).await?;
     let profile = usable(&agent.facts)?.clone();
+    let dir = agent.facts.dir.join("workspace");
     // A long command takes a while to take apart.
     let action = params.action;
-    let (mut verdict, action) = blocking(move || Ok((profile.judge(&action), action))).await?;
+    let (mut verdict, action) = blocking(move || {
+        let action = cleaned_action(&action, &dir).unwrap_or(action);
+        Ok((profile.judge_in(&action, &workspace_paths(&dir)), action))
+    })
+    .await?;
     unconfined::heed(&mut verdict, &action, &ops.registry.world.sandbox).await;
     Ok(verdict)
 }

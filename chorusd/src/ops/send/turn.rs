@@ -27,12 +27,14 @@ pub struct Origin {
     pub author: Option<Author>,
     pub source: Source,
     pub by: Requester,
+    /// It was asked before the daemon ended. A turn of its key in which nothing was done yet is gone on with.
+    pub again: bool,
 }
 
 impl Origin {
     fn socket() -> Self {
         let source = Source { kind: SourceKind::Cli, channel_id: None, message_id: None, format: None };
-        Self { author: None, source, by: Requester::Owner }
+        Self { author: None, source, by: Requester::Owner, again: false }
     }
 }
 
@@ -99,7 +101,8 @@ async fn sent(
     let message = Stored::new(&message).map_err(|e| Failure::invalid(format!("the message cannot be kept: {e}")))?;
     check_length(&message, ops.config.max_frame)?;
     let voice = Voice::new(ear);
-    let send = Send { turn: new_id(), message, key: params.key, voice: voice.clone(), by: origin.by };
+    let (key, again) = (params.key, origin.again);
+    let send = Send { turn: new_id(), message, key, again, voice: voice.clone(), by: origin.by };
     let asked = ops.registry.ask(agent.facts.id, Verb::Send(Box::new(send)));
     let mut asked = std::pin::pin!(asked);
     let answer = loop {

@@ -1,21 +1,19 @@
 //! `session.diff`.
 
-use std::fs::File;
-use std::io::BufReader;
-use std::path::{Path, PathBuf};
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
 
 use chorus_proto::methods::tree::{DiffLine, DiffParams, DiffResult, Side};
-use chorus_proto::{ErrorKind, SessionHeader};
 
+use super::get::{corrupt, open};
 use crate::agent::context::{Room, fitting};
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::message::Stored;
 use crate::ops::{Ops, blocking, select, view};
-use crate::session::FormatError;
-use crate::session::stream::{Lines, say_the_same};
-use crate::store::session_files;
+use crate::session::same::say_the_same;
+use crate::store::session_index::{Messages, Paged};
 
-/// Where two sessions part, and a page of what each says from there on. Both files are read message by message.
+/// Where two sessions part, and a page of what each says from there on.
 ///
 /// # Errors
 /// `session_not_found`, `ambiguous`, `denied`, `corrupt_session`.
@@ -24,111 +22,98 @@ pub async fn diff(ops: &Ops, params: DiffParams) -> Result<DiffResult<Stored>> {
     let said = params.agent.is_some() && !params.own;
     let a = select::session(ops, &agent, said, &params.a).await?;
     let b = select::session(ops, &agent, said, &params.b).await?;
-    let sources = [source(ops, &a.header).await?, source(ops, &b.header).await?];
+    let both = [
+        Named { name: a.header.session_id.clone(), paged: open(ops, &a).await? },
+        Named { name: b.header.session_id.clone(), paged: open(ops, &b).await? },
+    ];
+    let of = both.each_ref().map(|side| side.paged.index.sha256.clone());
+    let known = ops.commons.find(&of);
     let (offset, limit) = (params.offset.unwrap_or(0), params.limit.unwrap_or(u64::MAX));
     let room = Room::of(ops.config.max_frame);
-    let page = blocking(move || {
-        let [a, b] = sources;
-        page((Messages::open(a)?, Messages::open(b)?), (offset, limit), room)
+    let (common, (lines, next)) = blocking(move || {
+        let common = known.map_or_else(|| common(&both), Ok)?;
+        Ok((common, page(&both, common, (offset, limit), room)?))
     })
     .await?;
-    let Page { common, lines, next } = page;
+    ops.commons.keep(of, common);
     Ok(DiffResult { a: view::session(ops, a).await?, b: view::session(ops, b).await?, common, lines, next })
 }
 
-/// A file, and the name of its session.
-type Source = (PathBuf, String);
+/// Pairs of sessions that are remembered.
+const PAIRS: usize = 64;
 
-async fn source(ops: &Ops, header: &SessionHeader) -> Result<Source> {
-    Ok((view::path(ops, header).await?, header.session_id.clone()))
-}
+/// How many messages sessions have in common that were compared lately, by the hashes of their messages: only the first
+/// page goes through them.
+#[derive(Debug, Default)]
+pub struct Commons(Mutex<VecDeque<(Pair, u64)>>);
 
-/// The messages of a session in order.
-struct Messages {
-    path: PathBuf,
-    name: String,
-    from: From,
-    count: u64,
-}
+type Pair = [String; 2];
 
-enum From {
-    Lines(Box<Lines<BufReader<File>>>),
-    /// Of a file in another layout.
-    Whole(std::vec::IntoIter<Stored>),
-}
-
-impl Messages {
-    fn open((path, name): Source) -> Result<Self> {
-        let from = match session_files::open(&path)? {
-            Some(lines) => From::Lines(Box::new(lines)),
-            None => From::Whole(whole(&path, &name)?.into_iter()),
-        };
-        Ok(Self { path, name, from, count: 0 })
+impl Commons {
+    fn find(&self, pair: &Pair) -> Option<u64> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.iter().find(|(of, _)| of == pair).map(|(_, common)| *common)
     }
 
-    /// The next message with its number, from 1.
-    fn next(&mut self) -> Result<Option<(u64, Stored)>> {
-        let message = match &mut self.from {
-            From::Whole(messages) => messages.next(),
-            From::Lines(lines) => {
-                let read = lines.read().map_err(|e| session_files::reading(&self.path, &e))?;
-                read.map_err(|e| corrupt(&self.name, &e))?
-            }
-        };
-        self.count += u64::from(message.is_some());
-        Ok(message.map(|message| (self.count, message)))
-    }
-}
-
-fn whole(path: &Path, name: &str) -> Result<Vec<Stored>> {
-    let file = session_files::read(path)?.file;
-    file.map(|file| file.messages).map_err(|e| corrupt(name, &e))
-}
-
-fn corrupt(name: &str, error: &FormatError) -> Failure {
-    Failure::new(ErrorKind::CorruptSession, format!("the file of {name} {error}"))
-        .hint("the file was left as it is; mend it or put a copy in its place")
-}
-
-struct Page {
-    common: u64,
-    lines: Vec<DiffLine<Stored>>,
-    next: Option<u64>,
-}
-
-/// Compares, and gathers the lines from `offset` on.
-fn page((mut a, mut b): (Messages, Messages), (offset, limit): (u64, u64), room: Room) -> Result<Page> {
-    let mut common = 0;
-    let (mut of_a, mut of_b) = loop {
-        match (a.next()?, b.next()?) {
-            (Some(one), Some(other)) if say_the_same(&one.1, &other.1) => common += 1,
-            parted => break parted,
+    fn keep(&self, pair: Pair, common: u64) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|(of, _)| *of != pair);
+        known.push_back((pair, common));
+        if known.len() > PAIRS {
+            known.pop_front();
         }
-    };
-    let (mut passed, mut bytes, mut lines) = (0_u64, 0, Vec::new());
-    loop {
-        let (side, found) = match of_a.take() {
-            Some(found) => {
-                of_a = a.next()?;
-                (Side::A, found)
-            }
-            None => match of_b.take() {
-                Some(found) => {
-                    of_b = b.next()?;
-                    (Side::B, found)
-                }
-                None => return Ok(Page { common, lines, next: None }),
-            },
-        };
-        if passed >= offset {
-            let (number, message) = (found.0, fitting(&found.1, room));
+    }
+}
+
+/// A session file and the name of its session.
+struct Named {
+    name: String,
+    paged: Paged,
+}
+
+impl Named {
+    fn next(&self, messages: &mut Messages) -> Result<Option<Stored>> {
+        messages.read()?.map_err(|e| corrupt(&self.name, &e))
+    }
+}
+
+/// How many messages both begin with.
+fn common([a, b]: &[Named; 2]) -> Result<u64> {
+    let (mut of_a, mut of_b) = (a.paged.messages_from(0), b.paged.messages_from(0));
+    let mut common = 0;
+    while let (Some(one), Some(other)) = (a.next(&mut of_a)?, b.next(&mut of_b)?)
+        && say_the_same(&one, &other)
+    {
+        common += 1;
+    }
+    Ok(common)
+}
+
+/// The lines from `offset` on: what `a` has behind what is common, then what `b` has. And the offset of the next page.
+fn page(
+    both: &[Named; 2],
+    common: u64,
+    (offset, limit): (u64, u64),
+    room: Room,
+) -> Result<(Vec<DiffLine<Stored>>, Option<u64>)> {
+    let (mut bytes, mut lines, mut passed) = (0, Vec::new(), 0_u64);
+    for (side, of) in [Side::A, Side::B].into_iter().zip(both) {
+        let rest = of.paged.index.header.message_count.saturating_sub(common);
+        let skipped = offset.saturating_sub(passed).min(rest);
+        passed += skipped;
+        let mut number = common + skipped;
+        let mut messages = of.paged.messages_from(number);
+        while let Some(message) = of.next(&mut messages)? {
+            let message = fitting(&message, room);
             bytes += message.json().len();
             let full = lines.len() as u64 >= limit || (bytes > room.page && !lines.is_empty());
             if full {
-                return Ok(Page { common, lines, next: Some(passed).filter(|_| limit > 0) });
+                return Ok((lines, Some(passed).filter(|_| limit > 0)));
             }
+            number += 1;
+            passed += 1;
             lines.push(DiffLine { side, number, message });
         }
-        passed += 1;
     }
+    Ok((lines, None))
 }

@@ -1,17 +1,22 @@
 //! `session.export.*`.
 
+use std::io;
+
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::export::{ReadParams, ReadResult, SelectParams, SelectResult};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use super::get::read as read_file;
+use super::checkpoints::Checkpoint;
+use super::get::{corrupt, open};
 use crate::failure::{Failure, Result};
+use crate::message::Stored;
 use crate::ops::context::history::since;
 use crate::ops::{Ops, blocking, select as of_name, view};
-use crate::session::SessionFile;
-use crate::session::export::{self, Parent, Piece};
+use crate::session::export::{Parent, Piece, Text};
+use crate::session::{FormatError, Index};
 use crate::store::catalog::Listing;
+use crate::store::session_index::Paged;
 
 /// Sessions in one answer: far below what a frame holds.
 const PAGE: u64 = 1000;
@@ -73,29 +78,75 @@ pub async fn read(ops: &Ops, params: ReadParams) -> Result<ReadResult> {
             of_name::session(ops, &agent, params.agent.is_some(), &params.session).await?
         }
     };
-    let (file, _) = read_file(ops, &row).await?;
-    let parent = parent(ops, &file).await?;
-    let fingerprint = fingerprint(&file, parent.as_ref());
+    let paged = open(ops, &row).await?;
+    let parent = parent(ops, &paged.index).await?;
+    let fingerprint = fingerprint(&paged.index, parent.as_ref());
     if params.fingerprint.is_some_and(|before| before != fingerprint) {
         let failure = Failure::new(ErrorKind::Conflict, "the session changed while it was exported");
         return Err(failure.hint("try again, from the beginning"));
     }
     let offset = params.offset.unwrap_or(0);
     let room = (ops.config.max_frame / 2).min(PIECE);
-    let (data, next) = blocking(move || {
-        let mut piece = Piece::new(offset, room);
-        // The piece refuses what no longer fits, and knows that it did; memory refuses nothing.
-        let _ = export::write(&mut piece, &file, parent.as_ref(), params.form);
-        piece
+    let of = (fingerprint.clone(), params.form);
+    let begun = ops.checkpoints.before(&of, offset);
+    let name = row.header.session_id.clone();
+    let (data, next, reached) = blocking(move || {
+        let text = Text { header: &paged.index.header, parent: parent.as_ref(), form: params.form };
+        let mut piece = Piece::new(offset - begun.offset, room);
+        let reached = write(&mut piece, &text, &paged, &name, begun)?;
+        let (data, next) = piece
             .finish(offset)
-            .ok_or_else(|| Failure::invalid("`offset` is not one that `next` gave").hint("begin without one"))
+            .ok_or_else(|| Failure::invalid("`offset` is not one that `next` gave").hint("begin without one"))?;
+        Ok((data, next, reached))
     })
     .await?;
+    ops.checkpoints.keep(of, reached);
     Ok(ReadResult { session: view::session(ops, row).await?, data, next, fingerprint: Some(fingerprint) })
 }
 
+/// Writes a text from a checkpoint on until the piece is full or the text at its end; the last checkpoint before that.
+fn write(piece: &mut Piece, text: &Text<'_>, paged: &Paged, name: &str, begun: Checkpoint) -> Result<Checkpoint> {
+    let mut progress = begun.progress;
+    let mut messages = paged.messages_from(progress.messages);
+    // The piece refuses what no longer fits, and knows that it did; memory refuses nothing.
+    if begun.offset == 0 {
+        let _ = text.begin(piece);
+    }
+    let mut reached = begun;
+    loop {
+        let Some(passed) = piece.passed() else { return Ok(reached) };
+        reached = Checkpoint { offset: begun.offset + passed, progress };
+        let Some(message) = messages.read()?.map_err(|e| corrupt(name, &e))? else { break };
+        let written = text.message(piece, &mut progress, &message);
+        if let Err(error) = written
+            && piece.passed().is_some()
+        {
+            let number = reached.progress.messages + 1;
+            return Err(corrupt(name, &FormatError::Message { number, reason: error.to_string() }));
+        }
+    }
+    let mut failed = None;
+    let _ = text.end(piece, progress, |count| {
+        newest(paged, name, count).map_err(|failure| {
+            failed = Some(failure);
+            io::ErrorKind::Other.into()
+        })
+    });
+    failed.map_or(Ok(reached), Err)
+}
+
+/// The last messages, so many of them.
+fn newest(paged: &Paged, name: &str, count: u64) -> Result<Vec<Stored>> {
+    let mut messages = paged.messages_from(paged.index.header.message_count.saturating_sub(count));
+    let mut newest = Vec::new();
+    while let Some(message) = messages.read()?.map_err(|e| corrupt(name, &e))? {
+        newest.push(message);
+    }
+    Ok(newest)
+}
+
 /// Differs where the text of a session does, in any form.
-fn fingerprint(file: &SessionFile, parent: Option<&Parent>) -> String {
+fn fingerprint(file: &Index, parent: Option<&Parent>) -> String {
     let mut hash = Sha256::new();
     hash.update(&file.sha256);
     // What the catalogue knows better than the file is in the header.
@@ -105,7 +156,7 @@ fn fingerprint(file: &SessionFile, parent: Option<&Parent>) -> String {
 }
 
 /// The session that `file` goes on from, where it is still known.
-async fn parent(ops: &Ops, file: &SessionFile) -> Result<Option<Parent>> {
+async fn parent(ops: &Ops, file: &Index) -> Result<Option<Parent>> {
     let Some(id) = file.header.parent_id else { return Ok(None) };
     let Some(row) = ops.store.catalog.session(id).await? else { return Ok(None) };
     let path = view::path(ops, &row.header).await?;

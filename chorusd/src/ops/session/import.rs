@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chorus_proto::methods::import::{AddParams, AddResult, BeginParams, BeginResult, CommitParams, CommitResult};
 use chorus_proto::session::SESSION_SCHEMA;
-use chorus_proto::{ErrorKind, Session, SessionHeader, SummarySource, Trigger};
+use chorus_proto::{Session, SessionHeader, SummarySource, Trigger};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
@@ -22,6 +22,9 @@ use crate::session::{import, slug};
 use crate::store::catalog::Order;
 use crate::store::session_files;
 use crate::summary;
+
+/// So many skipped lines are named where nothing came in.
+const TOLD: usize = 3;
 
 /// Hears how many bytes of how many were read.
 pub type OnProgress = Box<dyn FnMut(u64, u64) + Send>;
@@ -80,14 +83,22 @@ pub async fn commit(
         spool.rewind().map_err(import::ImportError::Io)?;
         let mut source = BufReader::with_capacity(1 << 20, spool);
         let mut new_id = || new_id().to_string();
-        import::import(&mut source, format, now, &mut new_id, &mut collector)?;
-        Ok::<_, import::ImportError>((collector.skipped, collector.skipped_total, collector.secrets))
+        let read = import::import(&mut source, format, now, &mut new_id, &mut collector);
+        Ok::<_, import::ImportError>((read, collector.result()))
     });
     let mut sessions = Vec::new();
-    let mut failed = None;
-    while let Some(imported) = complete.recv().await {
+    let (mut failed, mut main) = (None, None);
+    while let Some(mut imported) = complete.recv().await {
+        let side_chain = imported.about.side_chain;
+        if side_chain {
+            // The main conversation may have got another id here than it has in the file.
+            imported.about.parent_id = main.or(imported.about.parent_id);
+        }
         match keep(ops, agent, imported).await {
-            Ok(session) => sessions.push(session),
+            Ok(session) => {
+                main = if side_chain { main } else { Some(session.header.id) };
+                sessions.push(session);
+            }
             Err(failure) => {
                 // Dropping the receiver ends the reader.
                 failed = Some(failure);
@@ -109,7 +120,12 @@ pub async fn commit(
             undo(ops, sessions).await;
             Err(unreadable(&file, &error))
         }
-        (None, Ok(Ok((skipped, skipped_total, secrets)))) => {
+        (None, Ok(Ok((Err(error), found)))) => {
+            undo(ops, sessions).await;
+            let failure = unreadable(&file, &error);
+            Err(if matches!(error, import::ImportError::NoMessages) { told(failure, &found) } else { failure })
+        }
+        (None, Ok(Ok((Ok(_), result)))) => {
             // A rename may have moved those that came before it.
             let _stays = ops.sessions_lock.read().await;
             for session in &mut sessions {
@@ -117,10 +133,23 @@ pub async fn commit(
                     session.file_path = path.to_string_lossy().into_owned();
                 }
             }
-            tracing::info!(agent = %name, sessions = sessions.len(), skipped_total, "imported");
-            Ok(CommitResult { sessions, skipped, skipped_total, secrets_found: Some(secrets) })
+            tracing::info!(agent = %name, sessions = sessions.len(), skipped_total = result.skipped_total, "imported");
+            Ok(CommitResult { sessions, ..result })
         }
     }
+}
+
+/// The failure with the first lines that were skipped: there is no result that could name them.
+fn told(failure: Failure, found: &CommitResult) -> Failure {
+    if found.skipped.is_empty() {
+        return failure;
+    }
+    let lines = found.skipped.iter().take(TOLD).map(|skipped| format!("line {}: {}", skipped.line, skipped.reason));
+    let mut lines: Vec<_> = lines.collect();
+    if let Some(more) = found.skipped_total.checked_sub(TOLD as u64).filter(|more| *more > 0) {
+        lines.push(format!("{more} more"));
+    }
+    failure.hint(format!("{}. Where the format was guessed wrong, name it with --from", lines.join("; ")))
 }
 
 fn unreadable(file: &str, error: &import::ImportError) -> Failure {
@@ -136,9 +165,7 @@ fn unreadable(file: &str, error: &import::ImportError) -> Failure {
 
 fn facts(ops: &Ops, agent: Uuid) -> Result<Arc<Facts>> {
     let entry = ops.directory.by_id(agent);
-    entry
-        .map(|entry| entry.facts.clone())
-        .ok_or_else(|| Failure::new(ErrorKind::AgentNotFound, "the agent was destroyed in the meantime"))
+    entry.map(|entry| entry.facts.clone()).ok_or_else(Failure::destroyed)
 }
 
 /// Takes sessions back that came before a failure: an import is whole or nothing.
@@ -179,7 +206,7 @@ async fn keep(ops: &Ops, agent: Uuid, imported: Imported) -> Result<Session> {
     let of = facts.clone();
     let make = move |dir: &std::path::Path, session_id: &str| {
         let extract = summary::extract(&digest);
-        let given = about.summary.is_some();
+        let (given, found) = (about.summary.is_some(), extract.source());
         let header = SessionHeader {
             schema: SESSION_SCHEMA,
             id,
@@ -190,8 +217,7 @@ async fn keep(ops: &Ops, agent: Uuid, imported: Imported) -> Result<Session> {
             summary_source: match about.summary_source {
                 Some(source) if given => source,
                 _ if given => SummarySource::Given,
-                _ if extract.summary.is_some() => SummarySource::Extractive,
-                _ => SummarySource::None,
+                _ => found,
             },
             summary: about.summary.or(extract.summary),
             saved_at,
@@ -215,7 +241,14 @@ async fn keep(ops: &Ops, agent: Uuid, imported: Imported) -> Result<Session> {
     let place = Place { wanted, known, together: false, summary: None, order };
     let written = write(&ops.store, facts, place, make, || async { Ok(()) }).await;
     drop(reserved);
-    written
+    let written = written?;
+    if dated {
+        // It is as old as it says, and used now.
+        if let Err(failure) = ops.store.catalog.touch_session(written.header.id, ops.clock.now()).await {
+            tracing::warn!(session = %written.header.session_id, %failure, "a new session counts as unused since its time");
+        }
+    }
+    Ok(written)
 }
 
 /// Whether a name that came from elsewhere may name a file here: `<YYYY-MM-DD>_<slug>`.

@@ -15,7 +15,7 @@ use crate::ops::context::taken::forget_later;
 use crate::ops::context::wrong_reply;
 use crate::ops::{Ops, blocking, select, view};
 use crate::session::SessionFile;
-use crate::session::stream::say_the_same;
+use crate::session::same::say_the_same;
 use crate::store::catalog::SessionRow;
 use crate::summary::{self, Digest, Line, findings, lines_question};
 use crate::usage::CallKind;
@@ -45,8 +45,10 @@ pub async fn merge(ops: &Ops, params: MergeParams) -> Result<MergeResult> {
     let (common, conflicts) = (merged.common.len() as u64, merged.set.conflicts.clone());
     // A model's words may have been waited for: the session must still be there, and stay while it becomes the context.
     let _no_deletes = ops.sessions_lock.read().await;
-    let gone =
-        || Failure::new(ErrorKind::SessionNotFound, "the session was deleted that the new context was to begin with");
+    let gone = || {
+        Failure::new(ErrorKind::SessionNotFound, "the session was deleted that the new context was to begin with")
+            .hint("if it is in `chorusctl trash list`, restore it there and merge again")
+    };
     let a = ops.store.catalog.session(a.header.id).await?.ok_or_else(gone)?;
     read(ops, &a).await?;
     let verb = Verb::Restore(Box::new(Restore {
@@ -138,7 +140,7 @@ fn line(header: &SessionHeader, rest: &[Stored]) -> (Line, Vec<Stored>) {
     // What the working set has of those very messages is found anew, so that it is told, too.
     let mut known = header.working_set.clone();
     forget_later(&mut known, rest);
-    let said = findings(newest.iter().filter_map(|message| message.to_message().ok()), &known, usize::MAX);
+    let said = findings(&newest, &known, usize::MAX);
     let mut digest = Digest::new();
     for index in Digest::indices(rest.len()) {
         if let Ok(message) = rest[index].to_message() {

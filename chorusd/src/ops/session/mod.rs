@@ -1,8 +1,10 @@
 //! `session.*`.
 
 pub mod branch;
+pub mod checkpoints;
 pub mod delete;
 pub mod diff;
+pub mod expire;
 pub mod export;
 pub mod get;
 pub mod import;

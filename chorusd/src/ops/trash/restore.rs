@@ -115,7 +115,7 @@ async fn session(ops: &Ops, entry: &Trashed, note: &Note, of: &SessionNote) -> R
     }
 }
 
-/// Adds the row of a session whose file lies at `path` again, as the trash knows it.
+/// Adds the row of a session whose file lies at `path` again, as the trash knows it. That somebody wants it back is a use.
 ///
 /// # Errors
 /// A file that is gone, or what the database says.
@@ -130,7 +130,6 @@ pub(super) async fn add_row(
     let mut row = scan::row(facts, name, found, None, ops.clock.now());
     row.header.id = of.id;
     row.sha256.clone_from(&of.sha256);
-    row.last_used_at = of.last_used_at;
     row.place = of.place.unwrap_or(row.place);
     ops.store.catalog.add_session(row.clone(), Order::AsPlaced, None).await?;
     Ok(row)

@@ -12,8 +12,10 @@ mod tree;
 mod unpack;
 mod variables;
 
+pub use paths::WorkspacePaths;
 pub use reviewed::check as reviewed;
 
+use paths::Directory;
 use plain::{Simple, Word};
 
 use super::action::{Action, BASH};
@@ -25,6 +27,9 @@ const MAX: usize = 64 << 10;
 const INNER: usize = 256;
 /// How much of each is looked at, in bytes.
 const INNER_LENGTH: usize = 4 << 10;
+
+/// How many files a command may name after which those that it names in other directories are not listed any more.
+const FILES: usize = 256;
 
 const TOO_LONG: &str = "it is too long to be taken apart";
 const DIFFER: &str = "it can be read in two ways";
@@ -63,30 +68,30 @@ pub struct Call {
     pub hands_over: Option<(usize, String)>,
 }
 
-/// Takes a command apart. A command without a `guard` is only what its pieces say.
+/// Takes a command apart that runs in `workspace`. A command without a `guard` is only what its pieces say.
 #[must_use]
-pub fn read(command: &str) -> Script {
+pub fn read(command: &str, workspace: &WorkspacePaths) -> Script {
     if command.len() > MAX {
-        return unreadable(command, TOO_LONG);
+        return unreadable(command, TOO_LONG, workspace);
     }
     let found = match tree::find(command) {
         Ok(found) => found,
-        Err(why) => return unreadable(command, why),
+        Err(why) => return unreadable(command, why, workspace),
     };
     let mut script = match plain::read(command) {
         Ok(simple) if simple.iter().filter_map(|simple| simple.span.clone()).eq(found.commands.iter().cloned()) => {
-            plainly(command, simple)
+            plainly(command, simple, workspace)
         }
         Ok(simple) => {
-            let mut script = searched(command, &found, DIFFER);
-            let other = plainly(command, simple);
+            let mut script = searched(command, &found, DIFFER, workspace);
+            let other = plainly(command, simple, workspace);
             script.hidden.extend(other.hidden);
             script
                 .hidden
                 .extend(other.pieces.into_iter().flat_map(|piece| [vec![piece.action], piece.forms]).flatten());
             script
         }
-        Err(why) => searched(command, &found, why),
+        Err(why) => searched(command, &found, why, workspace),
     };
     // Also what stands between the pieces; without quotes it is what was typed.
     if command.contains(['\'', '"', '\\', '$', '`', '{']) || script.guard.is_some() {
@@ -96,9 +101,10 @@ pub fn read(command: &str) -> Script {
 }
 
 /// A command that two readers understood alike.
-fn plainly(text: &str, commands: Vec<Simple>) -> Script {
+fn plainly(text: &str, commands: Vec<Simple>, workspace: &WorkspacePaths) -> Script {
     let mut script = Script::default();
-    let mut moved = false;
+    let (mut moved, mut named) = (false, 0);
+    let mut from = Directory::start(workspace);
     for simple in commands {
         let words: Vec<&str> = simple.words.iter().map(|word| &*word.value).collect();
         moved |= programs::moves(&words);
@@ -129,9 +135,18 @@ fn plainly(text: &str, commands: Vec<Simple>) -> Script {
             forms.extend(also.into_iter().filter(|form| *form != action));
             script.pieces.push(Piece { action, forms, guard, call });
         }
-        simple.reads().for_each(|path| view(path, &mut script.hidden));
-        let writes = simple.writes().map(str::to_owned).chain(programs::writes(&words));
-        script.pieces.extend(writes.filter_map(|path| write(&path, moved)));
+        let outputs = programs::writes(&words);
+        named += simple.files.len() + outputs.len();
+        if moved && named > FILES {
+            from.lose();
+        }
+        for path in simple.reads() {
+            view(path, &from, &mut script.hidden);
+            script.guard = script.guard.or_else(|| from.guard(path).map(str::to_owned));
+        }
+        let writes = simple.writes().map(str::to_owned).chain(outputs);
+        script.pieces.extend(writes.filter_map(|path| write(&path, &from, moved.then_some(MOVED))));
+        from.follow(&words);
     }
     script
 }
@@ -157,19 +172,30 @@ fn call(words: &[Word], values: &[&str]) -> Option<Call> {
 }
 
 /// A command that only the parser understood: what is denied in it is found, and nothing of it is allowed.
-fn searched(text: &str, found: &tree::Found, why: &str) -> Script {
+fn searched(text: &str, found: &tree::Found, why: &str, workspace: &WorkspacePaths) -> Script {
     let mut script = Script { guard: Some(why.to_owned()), ..Script::default() };
+    let mut from = Directory::anywhere(workspace);
     let read = |span: &std::ops::Range<usize>| text.get(span.clone()).unwrap_or_default();
+    let mut named = found.writes.len() + found.reads.len();
     for raw in found.commands.iter().map(read) {
         let loose = loose::loosen(raw);
         let words: Vec<&str> = loose.split(' ').collect();
         let runs_others = programs::guard(&words).is_some() || handover::find(&words).is_some();
         let forms = forms(raw, raw, runs_others);
         script.pieces.push(Piece { action: Action::Bash { command: raw }.to_string(), forms, guard: None, call: None });
-        script.pieces.extend(programs::writes(&words).iter().filter_map(|path| write(path, true)));
+        let outputs = programs::writes(&words);
+        named += outputs.len();
+        if named > FILES {
+            from.lose();
+        }
+        script.pieces.extend(outputs.iter().filter_map(|path| write(path, &from, Some(why))));
+        from.follow(&words);
     }
-    script.pieces.extend(found.writes.iter().filter_map(|span| write(&loose::loosen(read(span)), true)));
-    found.reads.iter().for_each(|span| view(&loose::loosen(read(span)), &mut script.hidden));
+    if named > FILES {
+        from.lose();
+    }
+    script.pieces.extend(found.writes.iter().filter_map(|span| write(&loose::loosen(read(span)), &from, Some(why))));
+    found.reads.iter().for_each(|span| view(&loose::loosen(read(span)), &from, &mut script.hidden));
     // Pipes among them: each command in one is looked at.
     found.redirected.iter().for_each(|span| hide(read(span), loose::tails, &mut script.hidden));
     // A backslash at the beginning of a line joins it to the one before in the eyes of the parser.
@@ -184,8 +210,9 @@ fn searched(text: &str, found: &tree::Found, why: &str) -> Script {
 }
 
 /// A command that nobody understood, cut wherever another may begin.
-fn unreadable(text: &str, why: &str) -> Script {
+fn unreadable(text: &str, why: &str, workspace: &WorkspacePaths) -> Script {
     let mut script = Script { guard: Some(why.to_owned()), ..Script::default() };
+    let from = Directory::anywhere(workspace);
     let action = Action::Bash { command: text }.to_string();
     script.pieces.push(Piece { action, forms: Vec::new(), guard: None, call: None });
     let text = loose::cut(text, MAX);
@@ -198,20 +225,22 @@ fn unreadable(text: &str, why: &str) -> Script {
         target.split([' ', ';', '|', '&']).next().unwrap_or_default().to_owned()
     };
     for written in text.split('>').skip(1).map(target) {
-        script.hidden.push(Action::File { tool: "create_file", path: &paths::clean(&written).0 }.to_string());
+        script.hidden.extend(files("create_file", &written, &from));
     }
     for read in text.split('<').skip(1).map(target) {
-        view(&read, &mut script.hidden);
+        view(&read, &from, &mut script.hidden);
     }
     script
 }
 
 /// Notes that a file is read: nothing has to allow it, and a rule for `view` may deny it or ask.
-fn view(path: &str, hidden: &mut Vec<String>) {
-    let (clean, _) = paths::clean(path);
-    let also = (clean != path).then_some(path);
-    let paths = std::iter::once(&*clean).chain(also);
-    hidden.extend(paths.map(|path| Action::File { tool: "view", path }.to_string()));
+fn view(path: &str, from: &Directory<'_>, hidden: &mut Vec<String>) {
+    hidden.extend(files("view", path, from));
+}
+
+/// Lists the actions of a file tool by all names of a path, as spelled first.
+fn files(tool: &str, path: &str, from: &Directory<'_>) -> impl Iterator<Item = String> {
+    from.names(path).into_iter().map(move |path| Action::File { tool, path: &path }.to_string())
 }
 
 /// Notes what a piece of a command may come to.
@@ -251,14 +280,17 @@ fn written(value: &str) -> String {
     format!("'{}'", value.replace('\'', r"'\''"))
 }
 
-/// A file that is written; `None` where nothing is kept. `moved`: the directory may not be the workspace.
-fn write(path: &str, moved: bool) -> Option<Piece> {
+/// Why a file may be another than its path says.
+const MOVED: &str = "it writes a file after it changed the directory";
+
+/// A file that is written; `None` where nothing is kept. `elsewhere`: why it may be another than its path says.
+fn write(path: &str, from: &Directory<'_>, elsewhere: Option<&str>) -> Option<Piece> {
     if ["/dev/null", "/dev/stdout", "/dev/stderr"].contains(&path) {
         return None;
     }
     let (clean, guard) = paths::clean(path);
-    let guard = guard.or_else(|| moved.then_some("it writes a file after it changed the directory"));
-    let action = |path: &str| Action::File { tool: "create_file", path }.to_string();
-    let forms = if clean == path { Vec::new() } else { vec![action(path)] };
-    Some(Piece { action: action(&clean), forms, guard: guard.map(str::to_owned), call: None })
+    let guard = guard.or(elsewhere);
+    let action = Action::File { tool: "create_file", path: &clean }.to_string();
+    let forms = files("create_file", path, from).filter(|form| *form != action).collect();
+    Some(Piece { action, forms, guard: guard.map(str::to_owned), call: None })
 }

@@ -1,11 +1,185 @@
-//! Paths of files that a command writes, as actions name them.
+//! Paths of files that a command reads and writes, as actions name them.
 
-use super::git_dir;
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use super::{git_dir, programs};
+
+/// The absolute paths of a workspace, with and without links in them; none where they are not known.
+#[derive(Debug, Clone, Default)]
+pub struct WorkspacePaths(Vec<Vec<String>>);
+
+impl WorkspacePaths {
+    /// Takes absolute paths. One that is not UTF-8 no command can name.
+    #[must_use]
+    pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        let paths = paths.into_iter().filter_map(|path| path.into_os_string().into_string().ok());
+        Self(paths.map(|path| parts(&path).map(str::to_owned).collect()).collect())
+    }
+}
+
+/// How many directories a command may be in are followed, and their sum in bytes.
+const DIRECTORIES: usize = 64;
+const DIRECTORIES_LENGTH: usize = 4 << 10;
+
+/// The directories that a path may be relative to.
+#[derive(Debug, Clone)]
+pub struct Directory<'a> {
+    workspace: &'a WorkspacePaths,
+    /// Where the command may be besides the workspace. A change of directory may fail, and `popd` and `cd -` go back, so none
+    /// is ever taken away.
+    entered: Vec<String>,
+    /// The command changed the directory.
+    moved: bool,
+    /// The command may be in a directory that is not among those.
+    lost: bool,
+    /// The directory is not known, and neither is what a path begins with.
+    anywhere: bool,
+}
+
+impl<'a> Directory<'a> {
+    /// The workspace, where a command starts.
+    #[must_use]
+    pub fn start(workspace: &'a WorkspacePaths) -> Self {
+        Self { workspace, entered: Vec::new(), moved: false, lost: false, anywhere: false }
+    }
+
+    /// Any directory, for paths that may begin with an expansion.
+    #[must_use]
+    pub fn anywhere(workspace: &'a WorkspacePaths) -> Self {
+        Self { anywhere: true, ..Self::start(workspace) }
+    }
+
+    /// Notes that a command with these words ran before what follows, or tried to.
+    pub fn follow(&mut self, words: &[&str]) {
+        if !programs::moves(words) {
+            return;
+        }
+        self.moved = true;
+        let mut given = words.iter().skip(1).skip_while(|word| word.starts_with('-') && !matches!(**word, "-" | "--"));
+        let to = given.next().and_then(|word| if *word == "--" { given.next() } else { Some(word) });
+        match (words.first(), to) {
+            // They go back to where the command was.
+            (Some(&"popd"), _) | (Some(&"pushd"), None) => {}
+            // The home directory, and what the variable `OLDPWD` said before the command.
+            (_, None | Some(&"-")) => self.lost = true,
+            (_, Some(to)) => self.enter(to),
+        }
+    }
+
+    /// Adds `to`, below the workspace and below each directory that the command may be in.
+    fn enter(&mut self, to: &str) {
+        let absolute = to.starts_with('/');
+        let below = self.entered.iter().filter(|_| !absolute).map(|from| [from, "/", to].concat());
+        for spelled in std::iter::once(to.to_owned()).chain(below).collect::<Vec<_>>() {
+            let absolute = spelled.starts_with('/');
+            let path = [if absolute { "/" } else { "" }, &resolved(parts(&spelled), absolute).join("/")].concat();
+            if path.is_empty() || self.entered.contains(&path) {
+                continue;
+            }
+            let length: usize = self.entered.iter().map(String::len).sum();
+            if self.entered.len() == DIRECTORIES || length + path.len() > DIRECTORIES_LENGTH {
+                return self.lose();
+            }
+            self.entered.push(path);
+        }
+    }
+
+    /// Gives up listing where the command may be.
+    pub fn lose(&mut self) {
+        self.lost = true;
+        self.entered.clear();
+    }
+
+    /// Returns why a file at `path` may have a name that [`Directory::names`] does not list.
+    #[must_use]
+    pub fn guard(&self, path: &str) -> Option<&'static str> {
+        let known = !self.lost || past_links(path).0;
+        (!known).then_some("it reads a file after it changed to a directory that cannot be told")
+    }
+
+    /// Lists the names by which rules may know the file at `path`: as spelled, without `.` and doubled slashes, with each
+    /// `..` taking the name before it away, and relative to the workspace where an absolute path, or `..`, leads into it.
+    /// Links may stand where `..` is, so none of these takes the place of another.
+    #[must_use]
+    pub fn names(&self, path: &str) -> Vec<String> {
+        let mut names = vec![path.to_owned(), clean(path).0];
+        let (absolute, given) = past_links(path);
+        self.resolve(absolute, &given, &mut names);
+        for from in self.entered.iter().filter(|_| !absolute) {
+            let whole: Vec<&str> = parts(from).chain(given.iter().copied()).collect();
+            self.resolve(from.starts_with('/'), &whole, &mut names);
+        }
+        if self.anywhere {
+            // What stands before may be an expansion, `$PWD/x` or `~+/x`, which reads as nothing.
+            let bare = given.strip_prefix(&["~+"]).unwrap_or(given.as_slice());
+            self.resolve(false, bare, &mut names);
+            names.push(inside(bare));
+        } else if self.moved && !absolute {
+            names.push(inside(&given));
+        }
+        let mut seen = HashSet::new();
+        names.retain(|name| !name.is_empty() && seen.insert(name.clone()));
+        names
+    }
+
+    /// Adds the names of the file that `given` leads to, from the root or from the workspace.
+    fn resolve(&self, absolute: bool, given: &[&str], names: &mut Vec<String>) {
+        let lead = resolved(given.iter().copied(), absolute);
+        names.push([if absolute { "/" } else { "" }, &lead.join("/")].concat());
+        for workspace in &self.workspace.0 {
+            let from: &[String] = if absolute { &[] } else { workspace };
+            let whole = resolved(from.iter().map(String::as_str).chain(given.iter().copied()), true);
+            let same = whole.iter().zip(workspace).take_while(|(one, other)| **one == other.as_str()).count();
+            if same == workspace.len() {
+                names.push(whole[same..].join("/"));
+            }
+        }
+    }
+}
+
+/// Takes the links of the system off a path that lead to the root and to the directory that a process is in; true: the rest is
+/// absolute.
+fn past_links(path: &str) -> (bool, Vec<&str>) {
+    let mut absolute = path.starts_with('/');
+    let mut given: Vec<&str> = parts(path).collect();
+    while let (true, ["proc", _, link @ ("root" | "cwd"), ..]) = (absolute, given.as_slice()) {
+        absolute = *link == "root";
+        given.drain(..3);
+    }
+    (absolute, given)
+}
+
+/// Returns a relative path without the `..` that it begins with: from a directory below the workspace they lead into it.
+fn inside(given: &[&str]) -> String {
+    let kept: Vec<&str> = resolved(given.iter().copied(), false).into_iter().skip_while(|part| *part == "..").collect();
+    kept.join("/")
+}
+
+/// The names in a path.
+fn parts(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|part| !matches!(*part, "" | "."))
+}
+
+/// Takes away the name before each `..`. Above the root there is nothing but the root.
+fn resolved<'a>(parts: impl Iterator<Item = &'a str>, absolute: bool) -> Vec<&'a str> {
+    let mut kept = Vec::new();
+    for part in parts {
+        match (part, kept.last()) {
+            ("..", Some(&last)) if last != ".." => {
+                kept.pop();
+            }
+            ("..", None) if absolute => {}
+            _ => kept.push(part),
+        }
+    }
+    kept
+}
 
 /// The path below the workspace as a file tool would name it, and why writing there is never better than `ask`.
 #[must_use]
 pub fn clean(path: &str) -> (String, Option<&'static str>) {
-    let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    let parts: Vec<&str> = parts(path).collect();
     let guard = if path.starts_with(['/', '~']) || parts.contains(&"..") {
         Some("it writes a file outside the workspace")
     } else if parts.iter().any(|part| git_dir::is(part)) {
@@ -22,6 +196,76 @@ pub fn clean(path: &str) -> (String, Option<&'static str>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_has_all_the_names_that_a_rule_may_know_it_by() {
+        let workspace = WorkspacePaths::new(["/home/a/w".into(), "/srv/w".into()]);
+        let start = Directory::start(&workspace);
+        for (path, name) in [
+            ("./s/x", "s/x"),
+            ("a/../s/x", "s/x"),
+            ("a/b/../..//s/./x", "s/x"),
+            ("../w/s/x", "s/x"),
+            ("../../a/w/s/x", "s/x"),
+            ("/home/a/w/s/x", "s/x"),
+            ("/home/a/./b/..//w/s/x", "s/x"),
+            ("/srv/w/q/../s/x", "s/x"),
+            ("/proc/self/cwd/s/x", "s/x"),
+            ("/proc/self/root/srv/w/s/x", "s/x"),
+            ("/proc/1/root/proc/1/cwd/q/../s/x", "s/x"),
+            ("/etc/q/../s", "/etc/s"),
+            ("/../../etc/s", "/etc/s"),
+            ("../q", "../q"),
+        ] {
+            let names = start.names(path);
+            assert!(names.contains(&name.to_owned()) && names[0] == path, "{path}: {names:?}");
+        }
+        for path in ["../s/x", "/home/a/w2/s/x", "/s/x", "/home/a/w/../s/x", "a/../../s/x"] {
+            let names = start.names(path);
+            assert!(!names.contains(&"s/x".to_owned()), "{path}: {names:?}");
+        }
+        let mut moved = start.clone();
+        moved.follow(&["cd", "-P", "s"]);
+        moved.follow(&["ls", "t"]);
+        for path in ["x", "../s/x", "q/../x", "/proc/self/cwd/../s/x"] {
+            let names = moved.names(path);
+            assert!(names.contains(&"s/x".to_owned()), "{path}: {names:?}");
+        }
+        moved.follow(&["cd", "--", "-t"]);
+        for name in ["x", "s/x", "-t/x", "s/-t/x"] {
+            assert!(moved.names("x").contains(&name.to_owned()), "{name}");
+        }
+        moved.follow(&["pushd", "/srv/w/q/.."]);
+        assert!(moved.names("s/x").contains(&"s/x".to_owned()));
+        for path in ["/s/x", "~+/s/x", "../../s/x"] {
+            let names = Directory::anywhere(&workspace).names(path);
+            assert!(names.contains(&"s/x".to_owned()), "{path}: {names:?}");
+        }
+        assert!(Directory::anywhere(&workspace).names("").is_empty());
+    }
+
+    #[test]
+    fn directories_that_cannot_be_listed_are_told() {
+        let workspace = WorkspacePaths::new(["/w".into()]);
+        let start = Directory::start(&workspace);
+        let after = |commands: &[&[&str]]| {
+            let mut from = start.clone();
+            commands.iter().for_each(|words| from.follow(words));
+            from
+        };
+        let long = "a/".repeat(3000);
+        let many: Vec<[&str; 2]> = ["a", "b", "c", "d", "e", "f", "g"].map(|to| ["cd", to]).into();
+        let many: Vec<&[&str]> = many.iter().map(|words| &words[..]).collect();
+        for commands in [&[&["cd"][..]][..], &[&["cd", "-P"]], &[&["cd", "-"]], &[&["cd", &long]], &many] {
+            let from = after(commands);
+            assert!(from.guard("x").is_some() && from.guard("/x").is_none(), "{commands:?}");
+            assert!(from.guard("/proc/self/cwd/x").is_some());
+        }
+        for commands in [&many[1..], &[&["popd"]], &[&["pushd"]], &[&["cd", "a"], &["cd", "./a/../"], &["ls", "-"]]] {
+            assert_eq!(after(commands).guard("x"), None, "{commands:?}");
+        }
+        assert_eq!(after(&many[1..]).entered.len(), 63);
+    }
 
     #[test]
     fn paths_are_those_of_file_tools() {

@@ -1,7 +1,7 @@
 //! P20: every kind of secret in every place where one was found to survive, as a whole text and in pieces.
 
 mod contexts;
-mod kinds;
+pub mod kinds;
 mod table;
 
 use std::collections::BTreeMap;

@@ -7,6 +7,8 @@ use std::io::{self, Write};
 #[derive(Debug)]
 pub struct Piece {
     skip: u64,
+    /// Bytes that were taken or left out.
+    passed: u64,
     /// What the string may still grow by, escapes counted.
     room: usize,
     kept: Vec<u8>,
@@ -17,7 +19,13 @@ pub struct Piece {
 impl Piece {
     #[must_use]
     pub fn new(offset: u64, room: usize) -> Self {
-        Self { skip: offset, room, kept: Vec::new(), more: false }
+        Self { skip: offset, passed: 0, room, kept: Vec::new(), more: false }
+    }
+
+    /// How much of the text was written into it so far; `None` where it refused something.
+    #[must_use]
+    pub fn passed(&self) -> Option<u64> {
+        (!self.more).then_some(self.passed)
     }
 
     /// The piece and the offset of the next one. `None` where the offset is inside a character.
@@ -70,6 +78,7 @@ impl Write for Piece {
             }
         }
         self.kept.extend_from_slice(&rest[..taken]);
+        self.passed += bytes.len() as u64;
         Ok(bytes.len())
     }
 

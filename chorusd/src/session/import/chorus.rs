@@ -52,17 +52,20 @@ pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut Writer<'_>
             }
         })
     });
-    if let Err(error) = end {
-        let (line, reason) = error.place()?;
-        if writer.written() == 0 {
+    let broken = end.err().map(ScanError::place).transpose()?;
+    if writer.written() == 0 {
+        source.rewind()?;
+        let first_line = broken.is_some() || lines::begin_too_long(source)?;
+        source.rewind()?;
+        // Perhaps only the first of many lines is broken, or too long.
+        if first_line && lines::have_messages(source)? {
             source.rewind()?;
-            // Perhaps only the first of many lines is broken.
-            if lines::have_messages(source)? {
-                source.rewind()?;
-                return lines::import(source, writer);
-            }
+            return lines::import(source, writer);
+        }
+        if let Some((line, reason)) = broken {
             return Err(ImportError::Malformed { line, reason });
         }
+    } else if let Some((_, reason)) = broken {
         writer.skip(entries + 1, reason);
     }
     writer.end(header.about())?;

@@ -4,11 +4,11 @@ use std::io::{self, BufRead, Seek};
 
 use chorus_proto::methods::import::ImportFormat;
 
-use super::error::{FORMATS, ImportError, UTF16, ZIP};
+use super::error::{CLINE, FORMATS, GEMINI, ImportError, UTF16, ZIP};
 use super::fields::Fields;
 use super::lines::Lines;
 use super::scan::Scanner;
-use super::{chatgpt, chorus, codex, goose};
+use super::{chatgpt, chorus, codex, goose, openai};
 use crate::session::markdown::headed::Heading;
 use crate::session::markdown::{SESSION, SUMMARY_START, Section, commented};
 
@@ -56,15 +56,15 @@ pub(super) fn detect(source: &mut (impl BufRead + Seek)) -> Result<ImportFormat,
 }
 
 /// A JSON list tells by its first entries that are objects; an empty one is a list of no messages.
-fn list(source: &mut impl BufRead) -> io::Result<Option<ImportFormat>> {
+fn list(source: &mut impl BufRead) -> Result<Option<ImportFormat>, ImportError> {
     let mut scanner = Scanner::new(source);
-    let (mut seen, mut found) = (0, None);
+    let (mut seen, mut found, mut shown) = (0, None, false);
     let walked = scanner.entries(|entry| {
         seen += 1;
         let fields = entry.bytes.and_then(|bytes| Fields::read(bytes).ok());
+        shown |= fields.as_ref().is_some_and(is_shown);
         found = fields.and_then(|fields| {
-            let openai = fields.has("role") || fields.has("messages");
-            let openai = openai.then_some(ImportFormat::Openai);
+            let openai = openai::is_entry(&fields).then_some(ImportFormat::Openai);
             openai.or_else(|| chatgpt::is_conversation(&fields).then_some(ImportFormat::Chatgpt))
         });
         // The rest may be most of the file; walking over it is only needed while the question is open.
@@ -73,27 +73,36 @@ fn list(source: &mut impl BufRead) -> io::Result<Option<ImportFormat>> {
     if seen == 0 && walked.is_ok() && scanner.peek()?.is_none() {
         return Ok(Some(ImportFormat::Openai));
     }
-    Ok(found)
+    if found.is_none() && shown { Err(ImportError::Unrecognised { hint: CLINE }) } else { Ok(found) }
+}
+
+/// Whether an entry is one of those that Cline and Roo Code show on the screen.
+fn is_shown(fields: &Fields<'_>) -> bool {
+    fields.has("ts") && fields.text("type").is_some_and(|kind| matches!(kind.as_ref(), "say" | "ask"))
 }
 
 /// One object over the whole file tells by its keys; the first object of many lines does not count as one.
-fn object(source: &mut impl BufRead) -> io::Result<Option<ImportFormat>> {
-    let (mut ours, mut messages, mut goose, mut chatgpt) = (false, false, false, false);
+fn object(source: &mut impl BufRead) -> Result<Option<ImportFormat>, ImportError> {
+    let (mut ours, mut messages, mut goose, mut chatgpt, mut gemini) = (false, false, false, false, false);
     let mut scanner = Scanner::new(source);
     let walked = scanner.fields(|scanner, key| {
         ours |= matches!(key, "schema" | "session_id");
         goose |= key == "working_dir";
+        gemini |= key == "projectHash";
         chatgpt |= key == "mapping" && scanner.peek()? == Some(b'{');
         if matches!(key, "messages" | "conversation") && scanner.peek()? == Some(b'[') {
             messages = true;
         }
         // The list may be most of the file; walking over it is only needed while the question is open.
-        if messages && (ours || goose) || chatgpt {
+        if messages && (ours || goose) || chatgpt || gemini {
             Err(io::Error::from(io::ErrorKind::Interrupted).into())
         } else {
             scanner.value(None).map(drop)
         }
     });
+    if gemini {
+        return Err(ImportError::Unrecognised { hint: GEMINI });
+    }
     let told = [
         (chatgpt, ImportFormat::Chatgpt),
         (messages && ours, ImportFormat::Chorus),
@@ -122,7 +131,7 @@ fn markdown(source: &mut impl BufRead) -> io::Result<bool> {
     Ok(false)
 }
 
-fn lines(source: &mut impl BufRead) -> io::Result<Option<ImportFormat>> {
+fn lines(source: &mut impl BufRead) -> Result<Option<ImportFormat>, ImportError> {
     let mut lines = Lines::new(source);
     let mut seen = 0;
     while seen < LOOK_AT {
@@ -130,6 +139,9 @@ fn lines(source: &mut impl BufRead) -> io::Result<Option<ImportFormat>> {
         let Some(bytes) = line.bytes else { continue };
         let Ok(fields) = Fields::read(bytes) else { continue };
         seen += 1;
+        if fields.has("projectHash") && fields.has("sessionId") {
+            return Err(ImportError::Unrecognised { hint: GEMINI });
+        }
         if fields.has("type") && ["uuid", "sessionId", "leafUuid", "parentUuid"].iter().any(|key| fields.has(key)) {
             return Ok(Some(ImportFormat::ClaudeCode));
         }
@@ -145,7 +157,7 @@ fn lines(source: &mut impl BufRead) -> io::Result<Option<ImportFormat>> {
         if chorus::is_message(bytes, &fields) {
             return Ok(Some(ImportFormat::Chorus));
         }
-        if fields.has("role") || fields.has("messages") {
+        if openai::is_entry(&fields) {
             return Ok(Some(ImportFormat::Openai));
         }
     }
@@ -200,6 +212,10 @@ mod tests {
                 Openai,
             ),
             ("[1, {\"role\":\"user\"}]", Openai),
+            (
+                "{\"type\":\"session_start\",\"id\":\"x\"}\n{\"type\":\"message\",\"id\":\"y\",\"message\":{\"role\":\"user\",\"content\":[]}}",
+                Openai,
+            ),
             ("[1]\n{\"type\":\"user\",\"sessionId\":\"x\"}", ClaudeCode),
         ] {
             assert_eq!(guess(text), Some(format), "{text}");
@@ -213,6 +229,21 @@ mod tests {
             assert!(error.hint().unwrap().contains("claude-code"), "{text}: {error}");
         }
         assert!(matches!(detect(&mut Cursor::new(" \n")), Err(ImportError::NoMessages)));
+        // Shapes: google-gemini/gemini-cli chatRecordingService, cline/cline ui_messages.json.
+        for (text, name) in [
+            (
+                "{\n\"sessionId\":\"x\",\"projectHash\":\"y\",\"messages\":[{\"id\":\"1\",\"type\":\"user\",\"content\":\"hi\"}]}",
+                "Gemini CLI",
+            ),
+            (
+                "{\"sessionId\":\"x\",\"projectHash\":\"y\",\"startTime\":\"z\"}\n{\"id\":\"1\",\"type\":\"user\"}",
+                "Gemini CLI",
+            ),
+            ("[{\"ts\":1,\"type\":\"say\",\"say\":\"text\",\"text\":\"hi\"}]", "api_conversation_history.json"),
+        ] {
+            let error = detect(&mut Cursor::new(text)).unwrap_err();
+            assert!(error.hint().unwrap().contains(name), "{text}: {error}");
+        }
         let wide = detect(&mut Cursor::new(b"\xff\xfe{\0")).unwrap_err();
         assert!(wide.hint().unwrap().contains("UTF-16"));
         let packed = detect(&mut Cursor::new(b"PK\x03\x04x")).unwrap_err();

@@ -27,6 +27,13 @@ pub(super) const FORMATS: &str = "say which one it is with --from: chorus (a ses
      with `messages`), chatgpt (the conversations.json of an export), goose (a session as JSONL, or exported as JSON), markdown (as \
      `session export --as md` writes it)";
 
+/// For the chats of Gemini CLI: their messages are of the types `user` and `gemini`, and have no roles.
+pub(super) const GEMINI: &str = "it looks like a chat of Gemini CLI, which is not read";
+
+/// For the second file that Cline and Roo Code keep of a task.
+pub(super) const CLINE: &str =
+    "it looks like ui_messages.json of Cline or Roo Code; import api_conversation_history.json, which lies beside it";
+
 /// For an archive, which is what ChatGPT sends.
 pub(super) const ZIP: &str =
     "the file is a ZIP archive; unpack it and import conversations.json, or what else is in it";
@@ -41,9 +48,7 @@ impl ImportError {
         match self {
             Self::Io(_) => None,
             Self::Unrecognised { hint } => Some(hint),
-            Self::NoMessages => {
-                Some("the skipped lines say why; where the format was guessed wrong, name it with --from")
-            }
+            Self::NoMessages => Some("where the format was guessed wrong, name it with --from"),
             Self::Malformed { .. } => Some("the file may be cut off: check that it was copied whole"),
         }
     }

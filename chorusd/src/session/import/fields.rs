@@ -49,9 +49,28 @@ impl<'a> Fields<'a> {
         self.get(name)?.get().parse().ok()
     }
 
+    /// Whether a field is there, even as `null`.
+    pub fn names(&self, name: &str) -> bool {
+        self.0.iter().any(|(key, _)| key == name)
+    }
+
+    /// The fields of the object below `name`, with those that stand around it; its own count.
+    pub fn opened(&self, name: &str) -> Option<Self> {
+        let inside = Self::of(self.get(name)?)?;
+        let around = self.0.iter().filter(|(key, _)| key != name).cloned();
+        Some(Self(around.chain(inside.0).collect()))
+    }
+
     /// A field that serde can read.
     pub fn parse<T: Deserialize<'a>>(&self, name: &str) -> Option<T> {
         serde_json::from_str(self.get(name)?.get()).ok()
+    }
+
+    /// The object of these fields.
+    pub fn whole(&self) -> Option<Box<RawValue>> {
+        let quoted = |key: &str| serde_json::to_string(key).ok();
+        let fields = self.iter().map(|(key, value)| Some(format!("{}:{}", quoted(key)?, value.get())));
+        RawValue::from_string(format!("{{{}}}", fields.collect::<Option<Vec<_>>>()?.join(","))).ok()
     }
 
     /// Every field, in order.

@@ -3,6 +3,7 @@
 //! Nothing here holds a whole transcript. A list is split entry by entry, a file of lines is read line by line, and
 //! Claude Code's tree is first indexed and then read again in its order.
 
+mod anthropic;
 mod chatgpt;
 mod chorus;
 mod claude_code;

@@ -13,6 +13,11 @@ pub(super) fn source(format: &str) -> Source {
     Source { kind: SourceKind::Import, channel_id: None, message_id: None, format: Some(format.to_owned()) }
 }
 
+/// Where an imported message came from that no person wrote: a notice, the output of a hook, the noise of a command.
+pub(super) fn by_program(format: &str) -> Source {
+    Source { kind: SourceKind::Agent, ..source(format) }
+}
+
 /// A time: RFC 3339, the same without an offset (taken as UTC), or seconds or milliseconds since 1970.
 pub(super) fn timestamp(raw: &RawValue) -> Option<Timestamp> {
     let Some(text) = text(raw) else {
@@ -75,6 +80,14 @@ pub(super) fn provider(name: &str, fields: &[(String, Box<RawValue>)]) -> Option
     let inner: Vec<String> =
         fields.iter().map(|(key, value)| format!("{}:{}", string(key).get(), value.get())).collect();
     RawValue::from_string(format!("{{{}:{{{}}}}}", string(name).get(), inner.join(","))).ok()
+}
+
+/// What `provider` keeps, and one field more.
+pub(super) fn kept_beside(kept: Option<Box<RawValue>>, name: &str, value: &RawValue) -> Option<Box<RawValue>> {
+    let field = format!("{}:{}}}", string(name).get(), one_line(value).get());
+    let before = kept.as_deref().and_then(|kept| kept.get().trim_end().strip_suffix('}'));
+    let whole = before.map_or_else(|| format!("{{{field}"), |before| format!("{before},{field}"));
+    RawValue::from_string(whole).ok().or(kept)
 }
 
 /// One list for each kind, in order of appearance.
@@ -154,6 +167,14 @@ mod tests {
         let value = raw("{\n \"a\": 1.10,\r\n \"b \\\" \\\\\": \"x  y\"}");
         assert_eq!(one_line(&value).get(), r#"{"a":1.10,"b \" \\":"x  y"}"#);
         assert_eq!(one_line(&raw(r#"{"a": 1}"#)).get(), r#"{"a": 1}"#);
+    }
+
+    #[test]
+    fn a_field_is_kept_beside_others() {
+        let value = raw("{\n\"a\": 1.10}");
+        assert_eq!(kept_beside(None, "x", &value).unwrap().get(), r#"{"x":{"a":1.10}}"#);
+        let before = provider("openai", &[("b".into(), raw("2"))]);
+        assert_eq!(kept_beside(before, "x", &value).unwrap().get(), r#"{"openai":{"b":2},"x":{"a":1.10}}"#);
     }
 
     #[test]

@@ -89,6 +89,20 @@ impl Catalog {
             .await
     }
 
+    /// Ids of destroyed agents.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn destroyed_agents(&self) -> Result<Vec<Uuid>> {
+        self.reader
+            .submit(|conn| {
+                let mut statement = conn.prepare("SELECT id FROM agents WHERE status = 'destroyed'")?;
+                let ids = statement.query_map([], |row| row.get(0).map(Uuid::from_bytes))?;
+                Ok(ids.collect::<rusqlite::Result<_>>()?)
+            })
+            .await
+    }
+
     /// Inserts the agent, or puts what it says in place of the row with its id. The session count stays maintained.
     pub fn put_agent(&self, row: AgentRow) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| put(conn, &row))

@@ -14,10 +14,13 @@ mod sessions;
 mod settings;
 mod summaries;
 mod tasks;
+mod unused;
 mod usage;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+
+use jiff::Timestamp;
 
 pub use agents::AgentRow;
 pub use approvals::{ApprovalRow, Decided};
@@ -34,9 +37,9 @@ pub use usage::{CallKind, DayRow, Spent, Sums, UsageFilter, UsageRow};
 
 use super::OnFatal;
 use super::copy::DatabaseCopy;
-use super::recovery::Watch;
-use super::sqlite;
+use super::recovery::{self, Tally, Watch};
 use super::worker::{Files, Worker};
+use super::{salvage, sqlite};
 use crate::failure::{Failure, Result};
 use crate::redact::Redactor;
 
@@ -51,22 +54,33 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    pub(super) fn open(path: &Path, on_fatal: &OnFatal) -> Result<Self> {
+    /// Opens or makes it. Damage that was found is told as a text.
+    pub(super) fn open(path: &Path, on_fatal: &OnFatal, now: Timestamp) -> Result<(Self, Option<String>)> {
+        let found = recovery::look_at_catalog(path, now)?;
+        let readable = found.as_ref().and_then(recovery::Damaged::readable);
+        let carried =
+            readable.map_or(Ok(salvage::Carried::default()), |from| salvage::carry(&from, path, schema::MIGRATIONS));
+        // Before anything else can fail: the next start finds no damage, and `doctor` tells what is noted.
+        let told = found.map(|found| found.settle(carried)).transpose()?;
         let conn = sqlite::open(path, schema::MIGRATIONS)?;
+        if told.is_some() {
+            sqlite::truncate_log(&conn)?;
+        }
         // Rows go rarely, and what they said goes with them.
         conn.pragma_update(None, "secure_delete", "ON")?;
         // Ids are random, so each row dirties pages all over the place: a longer log (16 MiB) takes more changes of a
         // page before it is written to its place.
         conn.pragma_update(None, "wal_autocheckpoint", 4000)?;
         let reader = sqlite::open_reader(path)?;
-        let files = Files { watch: Watch::of(path, None)?, newest: None };
-        Ok(Self {
+        let files = Files { watch: Watch::of(path, None)?, tally: Tally::default() };
+        let this = Self {
             writer: Worker::writer("catalog", conn, on_fatal.clone(), files)?,
             reader: Worker::reader("catalog-read", reader)?,
             path: path.to_owned(),
             hear_audit: audit_chain::HearAudit::default(),
             redactor: OnceLock::new(),
-        })
+        };
+        Ok((this, told))
     }
 
     /// Has `hear` told of every row of the audit log that is on the disk, in their order.

@@ -239,4 +239,8 @@ pub const MIGRATIONS: Migrations = &[
     ALTER TABLE discord_outbox ADD COLUMN notice_at INTEGER;
     INSERT OR IGNORE INTO counters VALUES ('notices_dropped', 0), ('notices_dropped_at', 0);
 ",
+    "
+    -- whether the tokens are estimated, because the server had not counted them
+    ALTER TABLE usage ADD COLUMN by_estimate INTEGER NOT NULL DEFAULT 0;
+",
 ];

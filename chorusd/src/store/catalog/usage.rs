@@ -58,6 +58,8 @@ pub struct UsageRow {
     pub output: u64,
     pub cache_read: u64,
     pub cache_write: u64,
+    /// The tokens are estimated, in part or all: the server had not counted them.
+    pub by_estimate: bool,
     /// `None`: no price is known.
     pub cost_usd: Option<f64>,
     pub duration_ms: u64,
@@ -94,6 +96,8 @@ pub struct Sums {
     pub cache_read: u64,
     pub cost: f64,
     pub unpriced: u64,
+    /// Calls whose tokens are estimated.
+    pub by_estimate: u64,
 }
 
 impl Sums {
@@ -105,6 +109,7 @@ impl Sums {
         self.cache_read += other.cache_read;
         self.cost += other.cost;
         self.unpriced += other.unpriced;
+        self.by_estimate += other.by_estimate;
     }
 
     /// The cost, where the price of any call is known.
@@ -134,8 +139,8 @@ impl Catalog {
         self.writer.submit(move |conn| {
             conn.prepare_cached(
                 "INSERT INTO usage (at, agent_id, agent_name, context, turn_id, model, kind, input, output, cache_read,
-                     cache_write, cost_usd, duration_ms, estimated)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+                     cache_write, cost_usd, duration_ms, estimated, by_estimate)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
             )?
             .execute(params![
                 to_nanos(row.at),
@@ -152,6 +157,7 @@ impl Catalog {
                 row.cost_usd,
                 row.duration_ms,
                 row.estimated,
+                row.by_estimate,
             ])?;
             Ok(conn.last_insert_rowid())
         })
@@ -181,7 +187,7 @@ impl Catalog {
             .await
     }
 
-    /// The newest `count` calls that were estimated before, the oldest of them first: model, estimate, input, and what of it
+    /// The newest `count` calls that were estimated before and counted by their servers, the oldest of them first: model, estimate, input, and what of it
     /// was read from the cache.
     ///
     /// # Errors
@@ -190,7 +196,8 @@ impl Catalog {
         self.reader
             .submit(move |conn| {
                 let mut statement = conn.prepare_cached(
-                    "SELECT model, estimated, input, cache_read FROM usage WHERE estimated > 0 ORDER BY id DESC LIMIT ?1",
+                    "SELECT model, estimated, input, cache_read FROM usage
+                     WHERE estimated > 0 AND by_estimate = 0 ORDER BY id DESC LIMIT ?1",
                 )?;
                 let call = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
                 let mut calls = statement.query_map([count], call)?.collect::<rusqlite::Result<Vec<_>>>()?;
@@ -217,7 +224,7 @@ impl Catalog {
                 // The name is that of the row with the highest number.
                 let mut statement = conn.prepare(&format!(
                     "SELECT at / {QUARTER}, agent_id, agent_name, max(id), model, count(*), sum(input), sum(output),
-                            sum(cache_read), total(cost_usd), count(*) - count(cost_usd)
+                            sum(cache_read), total(cost_usd), count(*) - count(cost_usd), sum(by_estimate)
                      FROM usage WHERE at >= ? {of} GROUP BY 1, 2, 5 ORDER BY 1"
                 ))?;
                 let (mut days, mut names) = (BTreeMap::<_, Sums>::new(), HashMap::new());
@@ -234,6 +241,7 @@ impl Catalog {
                         cache_read: row.get(8)?,
                         cost: row.get(9)?,
                         unpriced: row.get(10)?,
+                        by_estimate: row.get(11)?,
                     };
                     days.entry((day, agent, row.get::<_, String>(4)?)).or_default().add(&sums);
                 }

@@ -1,6 +1,10 @@
 //! The records of a context: a chain from the newest back to the first. Its end stands in the head.
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use std::panic::resume_unwind;
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 use uuid::Uuid;
 
 use super::record::Place;
@@ -86,30 +90,79 @@ fn find(conn: &Connection, context: ContextNo) -> Result<Option<Chain>> {
     Ok(newest.map(|newest| Chain { context, newest }))
 }
 
-/// The records of a context in order, each with its number.
+/// Records that are read in one go, and decoded while the next ones are read.
+const BATCH: usize = 1024;
+
+/// Batches that wait to be decoded.
+const WAITING: usize = 4;
+
+/// The records of a context in order, each with its number. Many are decoded by a thread of their own.
 pub fn load(conn: &Connection, context: ContextNo) -> Result<Vec<(u32, Entry)>> {
-    let mut statement = conn.prepare_cached("SELECT before, number, envelope FROM records WHERE id = ?1")?;
-    let mut next = find(conn, context)?.and_then(|chain| chain.newest);
-    let mut entries: Vec<(u32, Entry)> = Vec::new();
-    while let Some(id) = next {
-        let mut rows = statement.query([id])?;
-        let row = rows.next()?.ok_or_else(|| unreadable("one in the middle of a context is missing"))?;
-        let place = Place { before: row.get(0)?, number: row.get(1)? };
-        let number = place.number;
-        // A damaged link could lead in a circle.
-        if entries.last().is_some_and(|(after, _)| *after <= number) {
-            return Err(unreadable(format_args!("number {number} is out of order")));
-        }
-        let envelope = row.get_ref(2)?.as_blob().map_err(|e| Failure::internal(e.to_string()))?;
-        let (of, entry) = entry(envelope, place)?;
-        if of.is_some_and(|of| of != context) {
-            return Err(unreadable(format_args!("number {number} belongs to another context")));
-        }
-        entries.push((number, entry));
-        next = place.before;
+    let mut walk = Walk::new(conn, context)?;
+    let mut entries = decode(context, &walk.batch()?)?;
+    if walk.next.is_some() {
+        let more = thread::scope(|scope| -> Result<Vec<_>> {
+            let (give, take) = sync_channel::<Vec<Raw>>(WAITING);
+            let decoding =
+                scope.spawn(move || take.into_iter().map(|batch| decode(context, &batch)).collect::<Result<Vec<_>>>());
+            // Where it cannot go on, it says why.
+            while walk.next.is_some() && give.send(walk.batch()?).is_ok() {}
+            drop(give);
+            decoding.join().unwrap_or_else(|panic| resume_unwind(panic))
+        })?;
+        entries.extend(more.into_iter().flatten());
     }
     entries.reverse();
     Ok(entries)
+}
+
+/// A record as it is stored.
+type Raw = (Place, Vec<u8>);
+
+/// The way from the newest record of a context back to the first.
+struct Walk<'a> {
+    statement: CachedStatement<'a>,
+    next: Option<i64>,
+    /// The number of the record behind it.
+    after: Option<u32>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(conn: &'a Connection, context: ContextNo) -> Result<Self> {
+        let statement = conn.prepare_cached("SELECT before, number, envelope FROM records WHERE id = ?1")?;
+        let next = find(conn, context)?.and_then(|chain| chain.newest);
+        Ok(Self { statement, next, after: None })
+    }
+
+    fn batch(&mut self) -> Result<Vec<Raw>> {
+        let mut batch = Vec::new();
+        while let Some(id) = self.next
+            && batch.len() < BATCH
+        {
+            let mut rows = self.statement.query([id])?;
+            let row = rows.next()?.ok_or_else(|| unreadable("one in the middle of a context is missing"))?;
+            let place = Place { before: row.get(0)?, number: row.get(1)? };
+            // A damaged link could lead in a circle.
+            if self.after.is_some_and(|after| after <= place.number) {
+                return Err(unreadable(format_args!("number {} is out of order", place.number)));
+            }
+            let envelope = row.get_ref(2)?.as_blob().map_err(|e| Failure::internal(e.to_string()))?;
+            batch.push((place, envelope.to_vec()));
+            (self.next, self.after) = (place.before, Some(place.number));
+        }
+        Ok(batch)
+    }
+}
+
+fn decode(context: ContextNo, batch: &[Raw]) -> Result<Vec<(u32, Entry)>> {
+    let decoded = batch.iter().map(|(place, envelope)| {
+        let (of, entry) = entry(envelope, *place)?;
+        if of.is_some_and(|of| of != context) {
+            return Err(unreadable(format_args!("number {} belongs to another context", place.number)));
+        }
+        Ok((place.number, entry))
+    });
+    decoded.collect()
 }
 
 /// Reads a record, and the context that it names.
@@ -243,6 +296,18 @@ mod tests {
         assert_eq!(numbers(&conn, two), [0, 1, 2]);
         clear(&conn, two).unwrap();
         assert_eq!(count(&conn, "records"), 4);
+    }
+
+    #[test]
+    fn many_records_come_in_order_and_damage_far_back_is_found() {
+        let (conn, one) = (database(), ContextNo(1));
+        let count = BATCH as u32 * 3 + 7;
+        add(&conn, one, 0..count);
+        assert_eq!(numbers(&conn, one), (0..count).collect::<Vec<_>>());
+        conn.execute("UPDATE records SET envelope = x'0200' WHERE id = 12", []).unwrap();
+        assert!(load(&conn, one).unwrap_err().message.contains("cannot be read"));
+        conn.execute("DELETE FROM records WHERE id = 12", []).unwrap();
+        assert!(load(&conn, one).unwrap_err().message.contains("missing"));
     }
 
     #[test]

@@ -37,7 +37,7 @@ impl Journal {
     }
 }
 
-fn put(conn: &Connection, name: &str, value: &str) -> Result<()> {
+pub(super) fn put(conn: &Connection, name: &str, value: &str) -> Result<()> {
     conn.prepare_cached(
         "INSERT INTO marks (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
     )?

@@ -11,6 +11,7 @@ pub(super) mod events;
 mod head;
 mod links;
 mod marks;
+mod reached;
 mod readable;
 mod record;
 mod schema;
@@ -35,6 +36,7 @@ pub use crc::crc32;
 pub use events::NewEvent;
 pub use head::{Head, NewHead, from_nanos, to_nanos};
 pub use links::{Behind, Reference, Renewal};
+pub use reached::Reached;
 pub use readable::{Readable, readable};
 #[cfg(test)]
 pub(super) use record::Place;
@@ -44,8 +46,7 @@ pub use turn::{KnownTurn, TurnMark};
 
 use self::chain::Chain;
 use super::copy::DatabaseCopy;
-use super::recovery::{self, Lock, Note, Watch};
-use super::session_files::sync;
+use super::recovery::{self, Lock, Note, Tally, Watch};
 use super::sqlite;
 use super::worker::{Files, Worker};
 use super::{Durability, OnFatal};
@@ -93,8 +94,6 @@ pub struct Journal {
     writer: Worker,
     reader: Worker,
     next: AtomicI64,
-    /// SQLite's write-ahead log, where the last commits are.
-    log: PathBuf,
     newest: Note,
     /// Events as they are committed, in order. Observers that are too slow miss the oldest.
     events: broadcast::Sender<Arc<Event>>,
@@ -112,24 +111,27 @@ impl Journal {
         if let Durability::Interval(_) = durability {
             conn.pragma_update(None, "synchronous", "NORMAL")?;
         }
+        if found.is_damage() {
+            sqlite::truncate_log(&conn)?;
+        }
         let next = schema::last_context(&conn)? + 1;
-        if let Some((text, seq)) = found.settle(path, events::last(&conn)?, now)? {
+        if let Some((text, seq)) = found.settle(path, Reached::of(&conn)?, now)? {
             tracing::error!("{text}");
             events::insert_at(&conn, seq, now, &json!({"text": text}))?;
         }
-        let told = Arc::new(AtomicU64::new(events::last(&conn)?));
+        let reached = Reached::of(&conn)?;
+        let told = Arc::new(AtomicU64::new(reached.event));
         // From here on no other process reads or writes it.
         let watch = Watch::of(path, Some(Lock::take(path)?))?;
-        let newest = Note::open(path.parent().unwrap_or(path), durability);
-        newest.of(&conn);
+        let newest = Note::open(path, durability);
+        newest.committed(reached);
         let reader = sqlite::open_reader(path)?;
-        let files = Files { watch, newest: Some(newest.clone()) };
+        let files = Files { watch, tally: Tally::new(newest.clone()) };
         Ok(Self {
             writer: Worker::writer("journal", conn, on_fatal.clone(), files)?,
             newest,
             reader: Worker::reader("journal-read", reader)?,
             next: AtomicI64::new(next),
-            log: path.with_extension("db-wal"),
             events: broadcast::Sender::new(WAITING),
             told,
         })
@@ -178,6 +180,11 @@ impl Journal {
             },
         );
         async move { done.await.map(drop) }
+    }
+
+    /// Keeps a notice and tells it; nobody waits for it.
+    pub(super) fn notice(&self, text: &str, at: Timestamp) {
+        drop(self.emit(vec![NewEvent { at, kind: EventType::Notice, agent: None, data: json!({"text": text}) }]));
     }
 
     /// Events from now on.
@@ -414,15 +421,11 @@ impl Journal {
     /// # Errors
     /// A sync that failed: fatal.
     pub async fn flush(&self) -> Result<()> {
-        let (log, newest, told) = (self.log.clone(), self.newest.clone(), self.told.load(Ordering::Acquire));
-        tokio::task::spawn_blocking(move || {
-            sync(&std::fs::File::open(log)?)?;
-            newest.write(told);
-            Ok(())
-        })
-        .await
-        .map_err(|e| Failure::internal(e.to_string()))?
-        .map_err(|e: std::io::Error| Failure::io("cannot sync the journal", &e))
+        let newest = self.newest.clone();
+        tokio::task::spawn_blocking(move || newest.sync())
+            .await
+            .map_err(|e| Failure::internal(e.to_string()))?
+            .map_err(|e| Failure::io("cannot sync the journal", &e))
     }
 
     /// Acknowledges nothing more: `failure` is fatal.
@@ -467,6 +470,10 @@ fn append_in(conn: &Connection, append: &Append) -> Result<(Appended, Option<Arc
     if let Some(key) = &append.key {
         conn.prepare_cached("INSERT INTO append_keys (agent_id, key, appended, messages, at) VALUES (?1,?2,?3,?4,?5)")?
             .execute(params![append.agent.as_bytes(), key, answer.appended, answer.messages, to_nanos(append.at)])?;
+    }
+    // A turn about a message that is there already.
+    if append.messages.is_empty() {
+        return Ok((Appended::Now(answer), None));
     }
     // In the same commit: the message and the news of it stand or fall together.
     let news = NewEvent {

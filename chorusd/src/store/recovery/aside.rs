@@ -108,13 +108,14 @@ impl Aside {
 }
 
 /// A directory for copies, which goes with the value.
-struct Copies {
-    dir: PathBuf,
+#[derive(Debug)]
+pub(super) struct Copies {
+    pub(super) dir: PathBuf,
 }
 
 impl Copies {
     /// Makes it in `db`, where there is room for the journal; what a crash left of others is removed.
-    fn begin(db: &Path) -> io::Result<Self> {
+    pub(super) fn begin(db: &Path) -> io::Result<Self> {
         use std::os::unix::fs::DirBuilderExt as _;
         for entry in fs::read_dir(db)?.flatten() {
             if entry.file_name().to_string_lossy().starts_with(COPIES) {

@@ -5,37 +5,58 @@ use std::io;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use super::super::journal::{check, events};
-use super::super::{damage, sqlite};
+use super::super::catalog::{AuditHead, Walk, each_after};
+use super::super::journal::{Reached, check};
+use super::super::{damage, salvage, sqlite};
 use super::wal::Wal;
+use crate::failure::Result;
 
 /// A database that could take the place of the damaged one.
 #[derive(Debug)]
 pub struct Candidate {
     pub path: PathBuf,
-    /// SQLite finds no fault in its pages.
+    /// SQLite finds no fault in its pages, and none is found in the audit log.
     pub sound: bool,
-    /// Number of its newest event.
-    pub newest: u64,
+    /// How far it has come; `None` if it cannot be told.
+    pub reached: Option<Reached>,
     /// Contexts that cannot be read back.
     broken: usize,
 }
 
 impl Candidate {
-    /// Looks the database `path` over, which no process has open.
-    pub fn of(path: PathBuf) -> Self {
+    /// Looks the journal `path` over, which no process has open.
+    pub fn of_journal(path: PathBuf) -> Self {
         let sound = damage::problems(&path, false).is_empty();
         let opened = sqlite::open_reader(&path).ok();
-        let newest = opened.as_ref().and_then(|conn| events::last(conn).ok()).unwrap_or(0);
+        let reached = opened.as_ref().and_then(|conn| Reached::of(conn).ok());
         let broken = opened.and_then(|conn| check(&conn).ok()).map_or(usize::MAX, |checked| checked.broken().count());
-        Self { path, sound, newest, broken }
+        Self { path, sound, reached, broken }
+    }
+
+    /// Looks the catalog `path` over, which no process has open. It numbers no commits: `newer` says if it has more of the log than
+    /// another one, and of two such the one with more rows has come further.
+    pub fn of_catalog(path: PathBuf, newer: bool) -> Self {
+        // An index may fit its table no more where each page is sound by itself.
+        let sound = damage::problems(&path, true).is_empty() && is_chained(&path).unwrap_or(false);
+        let rows = sqlite::open_reader(&path).map_or(0, |conn| salvage::count(&conn));
+        Self { path, sound, reached: Some(Reached { event: newer.into(), commits: rows }), broken: 0 }
     }
 
     /// Returns true if it has more than `other`.
     pub fn is_better_than(&self, other: &Self) -> bool {
-        let rank = |of: &Self| (of.sound, of.newest, std::cmp::Reverse(of.broken));
+        let rank = |of: &Self| (of.sound, of.reached, std::cmp::Reverse(of.broken));
         rank(self) > rank(other)
     }
+}
+
+/// Returns true if every row of the audit log fits the one before it.
+fn is_chained(path: &Path) -> Result<bool> {
+    let mut walk = Walk::after(AuditHead::NONE);
+    each_after(&sqlite::open_reader(path)?, 0, |entry| {
+        walk.step(&entry);
+        walk.is_intact()
+    })?;
+    Ok(walk.is_intact())
 }
 
 /// Writes to `to` the database `base`, if there is one, with every page that `log` has of it; `damaged`: with those, too, whose content is

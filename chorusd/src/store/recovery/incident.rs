@@ -40,10 +40,16 @@ pub struct Facts {
     /// The journal in use is this one, up to the damage or beyond: what it does not have was ended since, or is lost.
     #[serde(default)]
     pub continued: bool,
+    /// The journal is gone from its place by intent: the next start makes a new one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub begins_anew: bool,
+    /// It is the catalog that was damaged.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub catalog: bool,
 }
 
 impl Incident {
-    /// Makes the directory for a new one in `db`.
+    /// Makes the directory for a new one in `db`, and writes down what is known: whatever cuts the rest short, the files in it are told of.
     ///
     /// # Errors
     /// Whatever the disk says.
@@ -53,12 +59,27 @@ impl Incident {
             .map(|n| db.join(if n == 0 { format!("{PREFIX}{time}") } else { format!("{PREFIX}{time}-{n}") }))
             .find(|dir| dir.symlink_metadata().is_err())
             .unwrap_or_else(|| db.join(PREFIX));
-        let this = Self {
-            dir,
-            facts: Facts { at: now, what, lost: false, salvaged: false, incomplete: false, continued: false },
+        let facts = Facts {
+            at: now,
+            what,
+            lost: false,
+            salvaged: false,
+            incomplete: false,
+            continued: false,
+            begins_anew: false,
+            catalog: false,
         };
+        let this = Self { dir, facts };
         fs::DirBuilder::new().mode(0o700).create(&this.dir).map_err(|e| this.failed(&e))?;
+        this.note().inspect_err(|_| this.abandon())?;
         Ok(this)
+    }
+
+    /// Removes it again: nothing was changed, and the next start begins another one.
+    pub fn abandon(&self) {
+        if let Err(error) = fs::remove_dir_all(&self.dir) {
+            tracing::warn!(%error, dir = %self.dir.display(), "copies of damaged files are left");
+        }
     }
 
     /// Copies `file` into the directory, if it is there.
@@ -105,7 +126,7 @@ impl Incident {
     }
 
     fn failed(&self, error: &io::Error) -> Failure {
-        Failure::io(format_args!("cannot set the damaged journal aside in {}", self.dir.display()), error)
+        Failure::io(format_args!("cannot set the damaged files aside in {}", self.dir.display()), error)
     }
 }
 

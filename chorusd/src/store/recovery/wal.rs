@@ -95,6 +95,18 @@ impl<'a> Wal<'a> {
         })
     }
 
+    /// Returns true if a transaction was committed in it, readable or not.
+    pub fn has_commits(&self) -> bool {
+        self.frames.iter().any(|frame| frame.commits > 0)
+    }
+
+    /// Returns true if it has frames behind the last transaction that SQLite reads: a transaction that a crash tore, or that was damaged
+    /// since.
+    pub fn is_torn(&self) -> bool {
+        let whole = self.frames.iter().rposition(|frame| frame.valid && frame.commits > 0).map_or(0, |at| at + 1);
+        whole < self.frames.len()
+    }
+
     /// The newest content of each page as of the last commit, and how many pages the database has then. Frames whose content
     /// is not what was written are taken for pages that no other frame has, if `damaged` says so.
     pub fn pages(&self, damaged: bool) -> Option<(BTreeMap<u32, &'a [u8]>, u32)> {

@@ -6,11 +6,18 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use chorus_proto::ErrorKind;
 use rustix::fs::{FlockOperation, fcntl_lock};
 
+use super::holder;
 use crate::failure::{Failure, Result};
+
+/// How often a lock is tried that another process has: a look by hand or a copy is over soon.
+const TRIES: u32 = 40;
+/// The time between two tries.
+const BETWEEN: Duration = Duration::from_millis(100);
 
 /// The files of a database while it is open.
 #[derive(Debug, Default)]
@@ -136,7 +143,7 @@ fn gone(path: &Path, what: &str) -> Failure {
     let message = format!("{} {what} while the daemon was running; nothing more is acknowledged", path.display());
     let failure = Failure::new(ErrorKind::StorageFailed, message)
         .hint("put the right file in its place, then run `chorusctl daemon start`");
-    Failure { fatal: true, ..failure }
+    Failure { fatal: true, misplaced: true, ..failure }
 }
 
 /// Returns true if the file system sets the time of a change with the change: those that write back later, or
@@ -164,27 +171,59 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Locks `path`, which SQLite must have open already or not yet.
+    /// Locks `path`, which SQLite must have open already or not yet. Waits some seconds for another process to close it.
     ///
     /// # Errors
-    /// Another process has it open.
+    /// `busy` if another process has it open.
     pub fn take(path: &Path) -> Result<Self> {
+        let lock = Self::open(path)?;
+        for tried in 0..TRIES {
+            match lock.hold() {
+                Err(failure) if failure.kind == ErrorKind::Busy => {
+                    if tried == 0 {
+                        tracing::warn!("{failure}; waiting for it to end");
+                    }
+                    std::thread::sleep(BETWEEN);
+                }
+                done => return done.map(|()| lock),
+            }
+        }
+        lock.hold().map(|()| lock)
+    }
+
+    /// As [`Lock::take`], without waiting; `None` if another process has it open.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn try_take(path: &Path) -> Result<Option<Self>> {
+        let lock = Self::open(path)?;
+        match lock.hold() {
+            Err(failure) if failure.kind == ErrorKind::Busy => Ok(None),
+            done => done.map(|()| Some(lock)),
+        }
+    }
+
+    fn open(path: &Path) -> Result<Self> {
         let failed = |e: io::Error| Failure::io(format_args!("cannot open {}", path.display()), &e);
         let file = File::options().read(true).write(true).open(path).map_err(failed)?;
-        let lock = Self { file, path: path.to_owned() };
-        lock.hold()?;
-        Ok(lock)
+        Ok(Self { file, path: path.to_owned() })
     }
 
     /// Locks it again, if it is not locked any more.
     ///
     /// # Errors
-    /// Another process has it open.
+    /// `busy` if another process has it open.
     pub fn hold(&self) -> Result<()> {
         fcntl_lock(&self.file, FlockOperation::NonBlockingLockExclusive).map_err(|e| match io::Error::from(e) {
             e if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::PermissionDenied) => {
-                Failure::new(ErrorKind::Conflict, format!("another program has {} open", self.path.display()))
-                    .hint("end it; `fuser` with the path of the file says which it is")
+                let (path, holders) = (self.path.display(), holder::of(&self.file));
+                if holders.is_empty() {
+                    return Failure::new(ErrorKind::Busy, format!("another program has {path} open"))
+                        .hint(format!("end it and try again; `fuser {path}` says which it is"));
+                }
+                let holders = holders.join(", ");
+                Failure::new(ErrorKind::Busy, format!("another program has {path} open: {holders}"))
+                    .hint(format!("end {holders}, and try again"))
             }
             e => Failure::io(format_args!("cannot lock {}", self.path.display()), &e),
         })

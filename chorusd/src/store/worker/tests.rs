@@ -96,3 +96,21 @@ async fn closing_does_what_waits_and_then_refuses() {
     assert!(last.await.is_ok());
     assert_eq!(insert(&worker, 2).await.unwrap_err().kind, ErrorKind::Stopping);
 }
+
+#[tokio::test]
+async fn a_commit_into_a_file_that_is_gone_is_in_doubt_and_what_comes_after_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let conn = Connection::open(&path).unwrap();
+    conn.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t(n INTEGER PRIMARY KEY)").unwrap();
+    let files = Files { watch: Watch::of(&path, None).unwrap(), tally: Tally::default() };
+    let worker = Worker::writer("test", conn, Arc::new(|_| ()), files).unwrap();
+    let moves = move |conn: &Connection| {
+        conn.execute("INSERT INTO t VALUES (1)", [])?;
+        std::fs::rename(&path, path.with_extension("moved")).map_err(|e| Failure::io("moved", &e))
+    };
+    let failure = worker.submit(moves).await.unwrap_err();
+    assert!(failure.fatal && failure.hint.as_deref() == Some(IN_DOUBT), "{failure:?}");
+    let failure = insert(&worker, 2).await.unwrap_err();
+    assert!(failure.fatal && failure.hint.as_deref() != Some(IN_DOUBT), "{failure:?}");
+}

@@ -12,8 +12,36 @@ fn texts(items: &[Item]) -> Vec<&str> {
     items.iter().map(|item| item.text.as_str()).collect()
 }
 
+fn stored(messages: &[Message]) -> Vec<Stored> {
+    Stored::all(messages).unwrap()
+}
+
 fn found(messages: &[Message]) -> Findings {
-    findings(messages.to_vec(), &WorkingSet::default(), MOST)
+    findings(&stored(messages), &WorkingSet::default(), MOST)
+}
+
+#[test]
+fn chinese_and_japanese_are_read_sentence_by_sentence() {
+    let talk = [
+        said("1", Role::User, "我们讨论了两个方案。我们决定保留旧的表。决定了吗？"),
+        said("2", Role::Assistant, "PostgreSQLを使うことにしました。テストが残っています。いつ決定しますか。"),
+        said("3", Role::User, "还需要写测试。今天天气很好。"),
+    ];
+    let found = found(&talk);
+    assert_eq!(texts(&found.decisions), ["我们决定保留旧的表。", "PostgreSQLを使うことにしました。"]);
+    assert_eq!(texts(&found.open_tasks), ["テストが残っています。", "还需要写测试。"]);
+}
+
+#[test]
+fn what_was_looked_at_once_says_the_same_again() {
+    let talk = [said("1", Role::User, "We decided. It is pending in src/a.rs, we think."), said("2", Role::User, "x")];
+    let stored = stored(&talk);
+    let first = findings(&stored, &WorkingSet::default(), MOST);
+    assert_eq!((first.open_tasks.len(), first.files_touched.len()), (1, 1));
+    assert_eq!(findings(&stored, &WorkingSet::default(), MOST), first);
+    let known =
+        WorkingSet { open_tasks: first.open_tasks, files_touched: first.files_touched, ..WorkingSet::default() };
+    assert_eq!(findings(&stored, &known, MOST), Findings::default());
 }
 
 #[test]
@@ -58,7 +86,7 @@ fn there_are_ten_of_each_at_most_and_none_that_is_known() {
     assert_eq!((first.decisions.len(), first.files_touched.len()), (10, 10));
     assert_eq!(first.decisions[9].text, "We decided on plan 9.");
     let known = WorkingSet { decisions: first.decisions, ..WorkingSet::default() };
-    let more = findings(many, &known, MOST);
+    let more = findings(&stored(&many), &known, MOST);
     assert_eq!(more.decisions[0].text, "We decided on plan 10.");
 }
 

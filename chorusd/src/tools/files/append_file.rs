@@ -14,15 +14,14 @@ pub struct AppendFile;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Path in the workspace, for example `notes/log.md`.
     path: Target,
-    /// What is added, exactly as it is: a line ends with a newline of its own.
+    /// Added as it is: a line ends with a newline of its own.
     content: String,
 }
 
 impl Tool for AppendFile {
     const NAME: &'static str = "append_file";
-    const DESCRIPTION: &'static str = "Adds to the end of a file in the workspace; one that is not there is made.";
+    const DESCRIPTION: &'static str = "Adds to the end of a file in the workspace, or makes it.";
     const IN_ORDER: bool = true;
     type Params = Params;
 

@@ -14,16 +14,14 @@ pub struct CreateFile;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Path in the workspace, for example `src/main.rs`.
     path: Target,
-    /// All that the file is to hold.
     content: String,
 }
 
 impl Tool for CreateFile {
     const NAME: &'static str = "create_file";
     const DESCRIPTION: &'static str =
-        "Writes a whole file in the workspace; one that is there is replaced. Folders that are missing are made.";
+        "Writes a whole file in the workspace, replacing one that is there. Missing folders are made.";
     const IN_ORDER: bool = true;
     type Params = Params;
 

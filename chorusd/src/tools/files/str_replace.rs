@@ -22,17 +22,16 @@ pub struct StrReplace;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Path in the workspace, for example `src/main.rs`.
     path: Target,
-    /// What is to go: exactly as it stands in the file, blanks and newlines included, and found there once.
+    /// Exactly as it stands there, with blanks and newlines.
     old_str: String,
-    /// What takes its place; nothing deletes it.
     new_str: String,
 }
 
 impl Tool for StrReplace {
     const NAME: &'static str = "str_replace";
-    const DESCRIPTION: &'static str = "Replaces a piece of a file in the workspace by another. The piece must be found exactly once: where it is found more often, take more of what stands around it.";
+    const DESCRIPTION: &'static str =
+        "Replaces `old_str` in a file of the workspace, where it must be found exactly once.";
     const IN_ORDER: bool = true;
     type Params = Params;
 

@@ -31,11 +31,10 @@ pub struct View;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Path in the workspace, for example `src/main.rs`; `.` is the workspace itself.
+    /// Such as `src/main.rs`; `.` is the workspace itself.
     path: Target,
-    /// The first line to show, from 1; the beginning unless given.
+    /// From 1.
     start_line: Option<u64>,
-    /// The last line to show; as many as there is room for unless given.
     end_line: Option<u64>,
 }
 
@@ -48,7 +47,7 @@ pub struct Range {
 
 impl Tool for View {
     const NAME: &'static str = "view";
-    const DESCRIPTION: &'static str = "Shows a text file of the workspace with the numbers of its lines, or what is in a folder. A long file comes in parts: say with start_line where to go on.";
+    const DESCRIPTION: &'static str = "Shows a file of the workspace with line numbers, or lists a folder. A long file comes in parts: go on with start_line.";
     const IN_ORDER: bool = true;
     type Params = Params;
 

@@ -16,15 +16,13 @@ pub struct GitBranch;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// The branch to make from where you are; without a name the branches are listed.
     #[serde(default)]
     name: Option<String>,
 }
 
 impl Tool for GitBranch {
     const NAME: &'static str = "git_branch";
-    const DESCRIPTION: &'static str =
-        "Makes a branch, without changing to it, or lists the branches; `*` stands before the one you are on.";
+    const DESCRIPTION: &'static str = "Makes a branch without changing to it; without a name, lists the branches.";
     type Params = Params;
 
     fn action(params: &Params, _: &Scene) -> Result<String, String> {

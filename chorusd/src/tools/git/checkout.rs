@@ -17,15 +17,14 @@ pub struct GitCheckout;
 #[serde(deny_unknown_fields)]
 pub struct Params {
     branch: String,
-    /// Makes the branch first, from where you are.
+    /// Makes it first.
     #[serde(default)]
     create: bool,
 }
 
 impl Tool for GitCheckout {
     const NAME: &'static str = "git_checkout";
-    const DESCRIPTION: &'static str =
-        "Changes to a branch of the workspace. Changes that are not committed go along, or are a reason to refuse.";
+    const DESCRIPTION: &'static str = "Changes to a branch. Changes that are not committed go along, or it is refused.";
     type Params = Params;
 
     fn action(params: &Params, _: &Scene) -> Result<String, String> {

@@ -24,14 +24,14 @@ pub struct GitCommit;
 #[serde(deny_unknown_fields)]
 pub struct Params {
     message: String,
-    /// Files and directories of the workspace; all changes where none is given.
+    /// Only these; all changes without.
     #[serde(default)]
     paths: Vec<String>,
 }
 
 impl Tool for GitCommit {
     const NAME: &'static str = "git_commit";
-    const DESCRIPTION: &'static str = "Commits changes of the workspace, new and deleted files included: all of them, or those below the given paths.";
+    const DESCRIPTION: &'static str = "Commits changes, new and deleted files included.";
     type Params = Params;
 
     fn action(params: &Params, _: &Scene) -> Result<String, String> {

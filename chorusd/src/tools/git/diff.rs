@@ -16,10 +16,9 @@ pub struct GitDiff;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// A file or directory of the workspace; all of it where none is given.
     #[serde(default)]
     path: Option<String>,
-    /// What is staged, compared with the last commit; else the files as they are, compared with what is staged.
+    /// What is staged; else what is not.
     #[serde(default)]
     staged: bool,
 }
@@ -27,7 +26,7 @@ pub struct Params {
 impl Tool for GitDiff {
     const NAME: &'static str = "git_diff";
     const DESCRIPTION: &'static str =
-        "Shows what has changed in the workspace since the last commit, and which files git does not know yet.";
+        "Shows what has changed since the last commit, and files that git does not know yet.";
     type Params = Params;
 
     fn action(params: &Params, _: &Scene) -> Result<String, String> {

@@ -19,7 +19,7 @@ pub struct Params {}
 
 impl Tool for GitInit {
     const NAME: &'static str = "git_init";
-    const DESCRIPTION: &'static str = "Makes the workspace a git repository, where it is none.";
+    const DESCRIPTION: &'static str = "Makes the workspace a git repository.";
     type Params = Params;
 
     fn action(_: &Params, _: &Scene) -> Result<String, String> {

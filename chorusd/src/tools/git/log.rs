@@ -19,14 +19,14 @@ pub struct GitLog;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Commits to show; 10 where it is not given, 200 at most.
+    /// 10 unless given, 200 at most.
     #[serde(default)]
     count: Option<u32>,
 }
 
 impl Tool for GitLog {
     const NAME: &'static str = "git_log";
-    const DESCRIPTION: &'static str = "Lists the newest commits of the branch you are on.";
+    const DESCRIPTION: &'static str = "Lists the newest commits of the branch.";
     type Params = Params;
 
     fn action(_: &Params, _: &Scene) -> Result<String, String> {

@@ -23,16 +23,17 @@ pub struct Params {
     title: String,
     #[serde(default)]
     description: String,
-    /// The branch that it is to go into, for example `main`.
+    /// The branch that it is to go into.
     target: String,
-    /// The remote that both branches are at; `origin` where none is given.
+    /// `origin` unless given.
     #[serde(default)]
     remote: Option<String>,
 }
 
 impl Tool for GitMergeRequest {
     const NAME: &'static str = "git_merge_request";
-    const DESCRIPTION: &'static str = "Opens a merge request (a pull request) for the branch you are on, which must be pushed before. Needs `gh` or `glab` on this machine.";
+    const DESCRIPTION: &'static str =
+        "Opens a merge request (pull request) for the branch you are on, which must be pushed before.";
     const ALWAYS: bool = false;
     type Params = Params;
 

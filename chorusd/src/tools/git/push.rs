@@ -39,15 +39,14 @@ pub struct GitPush;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// The name of a remote, for example `origin`.
+    /// Such as `origin`.
     remote: String,
-    /// A branch of the workspace; it has the same name there.
     branch: String,
 }
 
 impl Tool for GitPush {
     const NAME: &'static str = "git_push";
-    const DESCRIPTION: &'static str = "Pushes a branch of the workspace to a remote, never by force. Remotes are reached by https, by git, or in the workspace itself.";
+    const DESCRIPTION: &'static str = "Pushes a branch to a remote, never by force.";
     // A remote can be given another address.
     const ALWAYS: bool = false;
     type Params = Params;

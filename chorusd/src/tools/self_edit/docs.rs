@@ -28,15 +28,16 @@ pub struct SelfEditDocs;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Below docs/, for example `plan.md`.
+    /// Such as `plan.md`.
     path: String,
-    /// The whole new content; where it is empty, the note is removed.
+    /// The whole note; empty, it is removed.
     content: String,
 }
 
 impl Tool for SelfEditDocs {
     const NAME: &'static str = "self_edit_docs";
-    const DESCRIPTION: &'static str = "Writes one of your notes in docs/. You are shown your notes in every conversation (32 KiB of them), so keep what should not be forgotten there, and keep it short.";
+    const DESCRIPTION: &'static str =
+        "Writes a note in docs/. You are shown your notes in every conversation: keep them short.";
     type Params = Params;
 
     fn action(params: &Params, scene: &Scene) -> Result<String, String> {

@@ -16,14 +16,13 @@ pub struct SelfEditModel;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// As `list_models` shows it: provider/model, or an alias.
+    /// As `list_models` shows it, or an alias.
     model: String,
 }
 
 impl Tool for SelfEditModel {
     const NAME: &'static str = "self_edit_model";
-    const DESCRIPTION: &'static str =
-        "Changes the model that you answer by, from your next step on. `list_models` lists those that there are.";
+    const DESCRIPTION: &'static str = "Changes the model that you answer by, from your next step on.";
     type Params = Params;
 
     fn action(params: &Params, scene: &Scene) -> Result<String, String> {

@@ -17,8 +17,7 @@ pub struct SelfEditPermissions;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// The name of a profile, such as `standard` or `locked`, or a profile: an object with `deny`, `ask`, `allow`, `always`, `default`,
-    /// `bash`, `network` and `examples`.
+    /// A name, such as `standard`, or an object with `deny`, `ask`, `allow`, `always`, `default`, `bash`, `network` and `examples`.
     profile: Wanted,
 }
 
@@ -48,7 +47,8 @@ impl Wanted {
 
 impl Tool for SelfEditPermissions {
     const NAME: &'static str = "self_edit_permissions";
-    const DESCRIPTION: &'static str = "Changes what you may do, from your next step on. Only what the person who asked for this turn may grant is granted.";
+    const DESCRIPTION: &'static str =
+        "Changes what you may do, from your next step on, as far as the person who asked for this turn may grant it.";
     const ALWAYS: bool = false;
     type Params = Params;
 

@@ -16,14 +16,13 @@ pub struct SelfEditSystemPrompt;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// The whole new prompt; it replaces the old one.
+    /// The whole of it.
     new_prompt: String,
 }
 
 impl Tool for SelfEditSystemPrompt {
     const NAME: &'static str = "self_edit_system_prompt";
-    const DESCRIPTION: &'static str =
-        "Replaces your own system prompt. It holds from your next step on, in this conversation and all later ones.";
+    const DESCRIPTION: &'static str = "Replaces your system prompt, from your next step on.";
     const ALWAYS: bool = false;
     type Params = Params;
 

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use chorus_proto::Role;
+use chorus_tests::chat::Chat as _;
 use chorus_tests::discord::Fault;
 use chorus_tests::model_server::Answer;
 use chorus_tests::{DEADLINE, wait_until};
+use serde_json::json;
 
 use super::rig::Rig;
 
@@ -23,7 +26,7 @@ fn whole(parts: &[chorus_tests::discord::Shown]) -> String {
 fn at_each_stage_of_posting_nothing_is_lost_and_nothing_doubled() {
     let mut rig = Rig::new();
     rig.settled();
-    let (mut interrupted, mut answered) = (0, 0);
+    let (mut again, mut once) = (0, 0);
     for stage in 0..8 {
         let said = long(stage);
         let (head, rest) = said.split_at(500);
@@ -40,17 +43,19 @@ fn at_each_stage_of_posting_nothing_is_lost_and_nothing_doubled() {
         wait_until("a stage", DEADLINE, || (writes() >= before + stage.min(4)).then_some(()));
         rig.kill();
         rig.model.open(&format!("go {stage}"));
+        // A turn that was cut off is asked again.
+        rig.model.anthropic().always(Answer::text([said.clone()]));
+        let requests = rig.model.requests().len();
         rig.start();
         let posts = rig.answer(asked);
-        if posts[0].content.contains("the daemon ended in the middle") {
-            assert_eq!(posts.len(), 1, "{posts:#?}");
-            interrupted += 1;
-        } else {
-            assert_eq!(whole(&posts), said, "{posts:#?}");
-            answered += 1;
+        assert_eq!(whole(&posts), said, "{posts:#?}");
+        match rig.model.requests().len() - requests {
+            0 => once += 1,
+            1 => again += 1,
+            more => panic!("{more} requests for one message"),
         }
     }
-    assert!(interrupted > 0 && answered > 0, "{interrupted} were cut off, {answered} were not");
+    assert!(again > 0 && once > 0, "{again} were asked again, {once} were not");
     assert_eq!(rig.outbox(), 0);
 }
 
@@ -99,9 +104,10 @@ fn a_message_that_grew_is_the_answer_after_a_crash() {
     let asked = rig.ask("tell me");
     let live = rig.room.post("So far");
     rig.kill();
+    rig.model.anthropic().say(["Once more."]);
     rig.start();
     let answer = rig.one(asked);
-    assert!(answer.id == live.id && answer.content.contains("the daemon ended in the middle"), "{answer:?}");
+    assert_eq!((answer.id, &*answer.content), (live.id, "Once more."), "the turn is asked again");
     // What was answered, but not posted, is posted then.
     rig.model.anthropic().answer(Answer::text(["So far"]).gate("on").then(" so good."));
     let asked = rig.ask("again");
@@ -114,4 +120,26 @@ fn a_message_that_grew_is_the_answer_after_a_crash() {
     rig.start();
     let answer = rig.one(asked);
     assert_eq!((answer.id, &*answer.content), (live.id, "So far so good."));
+}
+
+#[test]
+fn a_turn_that_begins_again_and_is_cut_off_in_a_tool_is_closed() {
+    let mut rig = Rig::new();
+    rig.model.anthropic().answer(Answer::text(["So far"]).gate("never"));
+    let asked = rig.ask("look");
+    rig.room.post("So far");
+    rig.kill();
+    let call = json!({"command": "echo done"});
+    rig.model.anthropic().answer(Answer::text(["I look."]).call("c1", "bash", &call));
+    rig.start();
+    rig.room.post("waits for approval");
+    rig.kill();
+    rig.start();
+    let posts = rig.answer(asked);
+    assert!(
+        posts.iter().any(|post| post.content.contains("the daemon ended in the middle of this turn")),
+        "{posts:#?}"
+    );
+    let last = rig.client().shown("scribe").pop().expect("a message");
+    assert_eq!((last.role, last.tool_call_id.as_deref(), last.is_error), (Role::ToolResult, Some("c1"), true));
 }

@@ -88,7 +88,7 @@ fn keys_are_shown_and_set_and_every_change_is_written_down() {
     config(&[("key", "window_messages"), ("value", "20")]).answer_with("`window_messages` is now `20`");
     config(&[("key", "window_messages"), ("reset", "true")]).answer_with("It was `20`");
     refused(&config(&[("key", "window_messages"), ("value", "many")]), "must be a whole number");
-    config(&[("value", "many")]).answer_with("which key is to be set?");
+    config(&[("value", "many")]).answer_with("no key was chosen to be set");
     assert!(!all.content.contains("redact") && !all.content.contains("guild_id"), "{all:?}");
     config(&[("key", "name"), ("value", "clerk")]).answer_with("`name` is now `clerk`");
     assert_eq!(rig.client().status_of("clerk").channel_id, Some(rig.room.id.to_string()));

@@ -2,6 +2,7 @@
 
 use chorus_proto::{NewMessage, Role};
 use chorus_tests::chat::Chat as _;
+use chorus_tests::model_server::{Answer, ModelServer};
 
 use super::{Rig, refused};
 
@@ -27,7 +28,8 @@ fn a_conversation_is_saved_rewound_compacted_and_restored() {
     let restored = rig.slash("context restore", &[("session", &id)]).answer_with("2 messages live now.");
     assert!(!restored.ephemeral, "{restored:?}");
     assert_eq!(rig.client().texts("scribe")[0], "How do I bake bread?");
-    rig.slash("context restore", &[("session", "latest~99")]).answer_with("has no session");
+    rig.slash("context restore", &[("session", "latest~99")]).answer_with("Hint: `/context history` shows them");
+    rig.slash("context restore", &[("session", "7")]).answer_with("Hint: run `/context history` first");
     rig.slash("context restore", &[("session", &id), ("at", "1"), ("discard", "true")])
         .answer_with("1 message live now.");
 
@@ -40,6 +42,27 @@ fn a_conversation_is_saved_rewound_compacted_and_restored() {
     for action in ["save", "rewind", "compact", "restore", "resume"] {
         assert!(done.contains(&format!("discord:context.{action}")), "{action}: {done:?}");
     }
+}
+
+#[test]
+fn a_save_shows_the_summary_of_the_model_once_it_is_there() {
+    let models = ModelServer::start();
+    let rig = Rig::with(&models.config_toml());
+    models.summarise(
+        Answer::text(["Rows without a country\n\nThe loader keeps rows without a country now."]).gate("summary"),
+    );
+    let talk = [
+        (Role::User, "The nightly import drops rows. Can you find out why the country column is empty?"),
+        (Role::Assistant, "I changed the loader to mark rows without a country as unknown. All tests pass now."),
+        (Role::User, "Good. We still need a back-fill for March."),
+        (Role::Assistant, "The back-fill for March is open. I will write it as a script that can run twice."),
+    ];
+    rig.client().append_all("scribe", talk.map(|(role, text)| NewMessage::text(role, text)).into());
+    let saved = rig.slash("context save", &[]);
+    saved.answer_with("A model writes a summary");
+    models.open("summary");
+    let saved = saved.answer_with("The loader keeps rows without a country now.");
+    assert!(!saved.content.contains("A model writes"), "{saved:?}");
 }
 
 #[test]

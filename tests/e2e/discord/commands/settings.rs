@@ -1,6 +1,6 @@
 //! `/settings`.
 
-use chorus_tests::discord::permissions::{ADMINISTRATOR, MANAGE_GUILD};
+use chorus_tests::discord::permissions::{ADMINISTRATOR, MANAGE_CHANNELS, MANAGE_GUILD};
 
 use super::{Rig, refused};
 
@@ -19,6 +19,11 @@ fn settings_are_shown_set_and_taken_back() {
     slash("idle", &[("reset", "true")]).answer_with("is now `30m`. What was set before: `2h`.");
     refused(&slash("idle", &[("timeout", "soon")]), "idle_timeout");
     slash("model", &[("model", "local/small")]).answer_with("`default_model` is now `local/small`");
+    refused(&slash("model", &[("model", "nope/x")]), "there is no provider \"nope\"");
+    let of_agent =
+        |value| vera.slash(&rig.room, "agent config", &[("name", "scribe"), ("key", "model"), ("value", value)]);
+    vera.may(MANAGE_GUILD | MANAGE_CHANNELS);
+    refused(&of_agent("nope/x"), "there is no provider \"nope\"");
     slash("permissions", &[("profile", "locked")]).answer_with("is now `locked`");
     refused(&slash("permissions", &[("profile", "open")]), "may not grant the profile `open`");
     refused(&slash("permissions", &[("reset", "true")]), "may not grant the profile `standard`");
@@ -35,4 +40,8 @@ fn settings_are_shown_set_and_taken_back() {
     // Who may manage the server in every other way.
     let boss = rig.server.member("boss", &[], ADMINISTRATOR);
     boss.slash(&rig.room, "settings idle", &[("timeout", "1h")]).answer_with("is now `1h`");
+    // Whoever owns the server may take everything from its agents, and give nothing that no role of theirs may.
+    let owner = rig.server.owner();
+    owner.slash(&rig.room, "settings permissions", &[("profile", "locked")]).answer_with("is now `locked`");
+    refused(&owner.slash(&rig.room, "settings permissions", &[("profile", "open")]), "may not grant");
 }

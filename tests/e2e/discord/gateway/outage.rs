@@ -96,6 +96,6 @@ fn without_a_token_there_is_no_discord_and_nothing_is_missing() {
     let mut client = daemon.client();
     client.init("a");
     assert_eq!(info(&mut client).state, Some(DiscordState::Off));
-    assert!(!chorusctl(&home, ["status"]).ok().contains("Discord"));
+    assert!(chorusctl(&home, ["status"]).ok().contains("Discord off: there is no token"));
     assert!(chorusctl(&home, ["doctor"]).ok().contains("off: there is no token"));
 }

@@ -64,6 +64,24 @@ fn what_was_written_during_an_outage_is_answered_once_and_in_order() {
 }
 
 #[test]
+fn a_message_told_before_ready_hides_nothing_that_was_written_before_it() {
+    let rig = Rig::new();
+    rig.discord.refuse_connections();
+    rig.discord.disconnected();
+    rig.discord.forget_sessions();
+    for number in 0..3 {
+        rig.say(&format!("answer {number}"));
+    }
+    rig.room.say(&rig.mara, "message 0");
+    rig.room.say(&rig.otto, "message 1");
+    let last = rig.room.say_before_ready(&rig.mara, "message 2");
+    rig.discord.accept_connections();
+    rig.answer_to(last);
+    assert_eq!(rig.texts(6), ["message 0", "answer 0", "message 1", "answer 1", "message 2", "answer 2"]);
+    assert_eq!(rig.answers().len(), 3);
+}
+
+#[test]
 fn the_newest_hundred_are_taken_up_and_the_others_named() {
     let rig = Rig::new();
     rig.models.anthropic().always(Answer::text(["Yes."]));

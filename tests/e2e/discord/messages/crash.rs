@@ -7,7 +7,7 @@ use chorus_tests::model_server::Answer;
 use super::Rig;
 
 #[test]
-fn a_turn_that_was_cut_off_is_told_of_and_what_waited_is_answered() {
+fn a_turn_that_was_cut_off_before_anything_was_done_is_asked_again_and_what_waited_is_answered() {
     let rig = Rig::new();
     rig.answer(Answer::text(["On"]).gate("never"));
     let cut = rig.room.say(&rig.mara, "one");
@@ -15,19 +15,42 @@ fn a_turn_that_was_cut_off_is_told_of_and_what_waited_is_answered() {
     let waiting = rig.room.say(&rig.mara, "two");
     let third = rig.room.say(&rig.otto, "three");
     rig.claimed(third);
-    rig.say("second");
-    rig.say("third");
+    for answer in ["first", "second", "third"] {
+        rig.say(answer);
+    }
     let rig = rig.crash();
-    let told = rig.answer_to(cut).content;
-    assert!(told.contains("ended in the middle of this turn"), "{told}");
+    assert_eq!(rig.answer_to(cut).content, "first");
     assert_eq!(rig.answer_to(waiting).content, "second");
     rig.room.post("third");
-    assert_eq!(rig.texts(5), ["one", "two", "second", "three", "third"]);
-    assert_eq!(rig.models.requests().len(), 3);
+    assert_eq!(rig.texts(6), ["one", "first", "two", "second", "three", "third"]);
+    assert_eq!(rig.models.requests().len(), 4);
     let rig = rig.crash();
     rig.discord.connected();
     rig.settle();
     assert_eq!(rig.answers().len(), 4, "and nothing is said twice");
+}
+
+#[test]
+fn a_turn_that_was_cut_off_again_or_after_a_tool_is_told_of() {
+    let rig = Rig::new();
+    rig.answer(Answer::text(["On"]).gate("one"));
+    let cut = rig.room.say(&rig.mara, "one");
+    rig.models.reached("one");
+    rig.answer(Answer::text(["On"]).gate("two"));
+    let rig = rig.crash();
+    rig.models.reached("two");
+    let rig = rig.crash();
+    let told = rig.answer_to(cut).content;
+    assert!(told.contains("ended in the middle of this turn"), "{told}");
+    rig.answer(Answer::calls("a", "list_agents", &serde_json::json!({})));
+    rig.answer(Answer::text(["On"]).gate("three"));
+    let cut = rig.room.say(&rig.mara, "two");
+    rig.models.reached("three");
+    let rig = rig.crash();
+    let told = rig.answer_to(cut).content;
+    assert!(told.contains("ended in the middle of this turn"), "{told}");
+    rig.settle();
+    assert_eq!(rig.models.requests().len(), 5);
 }
 
 #[test]
@@ -118,6 +141,7 @@ fn what_was_taken_up_and_cannot_be_read_any_more_is_told_of_and_holds_up_nothing
     let conn = rusqlite::Connection::open(home.path.join("db/chorus.db")).expect("the catalog");
     conn.execute("UPDATE claims SET asked = '{' WHERE message_id = ?1", [spoilt]).expect("a spoilt row");
     drop(conn);
+    models.anthropic().say(["first"]);
     models.anthropic().say(["third"]);
     let daemon = Daemon::start(&home);
     let rig = Rig { models, discord, server, room, mara, otto, home, daemon };

@@ -60,10 +60,66 @@ fn only_what_people_write_is_answered() {
 #[test]
 fn mentions_are_names() {
     let rig = Rig::new();
+    let lounge = rig.server.channel("lounge");
     rig.say("Yes.");
-    let id = rig.room.say(&rig.mara, &format!("Ask <@{}>, not <@1>!", rig.otto.id));
+    let id = rig.room.say(&rig.mara, &format!("Ask <@{}> in <#{}>, not <@1> in <#1>!", rig.otto.id, lounge.id));
     rig.answer_to(id);
-    assert_eq!(rig.texts(2)[0], "Ask @otto, not <@1>!");
+    assert_eq!(rig.texts(2)[0], "Ask @otto in #lounge, not <@1> in <#1>!");
+}
+
+#[test]
+fn a_reply_carries_the_message_that_it_answers() {
+    let rig = Rig::new();
+    let bot = rig.server.bot("counter");
+    let plan = rig.room.say_with(&bot, "Blue?\nOr green?", &[("a.txt", "text/plain", b"a list")]);
+    let gone = rig.room.say(&bot, "Never mind.");
+    rig.say("Blue it is.");
+    let first = rig.room.reply(&rig.mara, plan, "The first.");
+    let answer = rig.answer_to(first).id;
+    let said = rig.texts(2).swap_remove(0);
+    assert!(said.starts_with("The first.\n\n[in reply to counter]\n> Blue?\n> Or green?\n"), "{said}");
+    assert!(said.contains("a list"), "with what came with it: {said}");
+    rig.say("Sure.");
+    let second = rig.room.reply(&rig.otto, answer, "Sure?");
+    rig.answer_to(second);
+    assert_eq!(rig.texts(4)[2], "Sure?\n\n[in reply to your message]\n> Blue it is.");
+    rig.room.delete(gone);
+    rig.say("What?");
+    let third = rig.room.reply(&rig.mara, gone, "And that?");
+    rig.answer_to(third);
+    assert_eq!(rig.texts(6)[4], "And that?\n\n[in reply to a message that cannot be seen]");
+}
+
+#[test]
+fn a_thread_below_the_channel_is_told_once_where_the_agent_hears() {
+    let rig = Rig::new();
+    let thread = rig.server.thread(&rig.room, "aside");
+    thread.say(&rig.mara, "And here?");
+    let told = thread.post("does not hear threads");
+    assert!(told.content.contains(&format!("<#{}>", rig.room.id)), "{}", told.content);
+    thread.say(&rig.otto, "Really?");
+    rig.settle();
+    let rig = rig.crash();
+    rig.discord.connected();
+    thread.say(&rig.mara, "Still not?");
+    rig.settle();
+    assert_eq!(thread.posts().len(), 1);
+    // Other channels are nobody's business.
+    let lounge = rig.server.channel("lounge");
+    let aside = rig.server.thread(&lounge, "aside");
+    aside.say(&rig.mara, "Nobody here.");
+    rig.settle();
+    assert!(aside.posts().is_empty() && lounge.posts().is_empty());
+}
+
+#[test]
+fn typing_is_shown_while_a_turn_works() {
+    let rig = Rig::new();
+    rig.answer(Answer::text(["Yes."]).gate("go"));
+    let id = rig.room.say(&rig.mara, "Well?");
+    let _ = rig.discord.wait_for_requests("POST /channels/*/typing", 1);
+    rig.models.open("go");
+    rig.answer_to(id);
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! `agent config NAME channel_id ID`.
 
 use chorus_proto::ErrorKind;
+use chorus_proto::methods::agent::{Destroy, DestroyParams};
 use chorus_tests::chat::{Chat as _, kind_of};
-use chorus_tests::discord::permissions;
+use chorus_tests::discord::{Fault, permissions};
 use chorus_tests::{DEADLINE, wait_until};
 
 use super::{Rig, told};
@@ -23,6 +24,63 @@ fn a_channel_that_is_there_is_bound_and_unbound() {
     // Its server stays: it is no other's.
     assert_eq!((set.agent.channel_id, set.agent.guild_id), (None, Some(rig.guild.id.to_string())));
     assert_eq!(kind_of(rig.set("maps", "guild_id", "7")), ErrorKind::InvalidParams);
+}
+
+#[test]
+fn a_channel_is_told_of_the_agent_that_it_gets_and_loses() {
+    let rig = Rig::new();
+    let (made, lounge) = (rig.agent("maps"), rig.guild.channel("lounge"));
+    rig.set("maps", "channel_id", lounge.id.to_string()).expect("bound");
+    lounge.post("**maps** is here");
+    made.post("**maps** has left this channel");
+    let params = DestroyParams { name: "maps".into(), ..DestroyParams::default() };
+    rig.client().call::<Destroy>(&params).expect("agent.destroy");
+    lounge.post("**maps** was taken away");
+    assert!(lounge.is_there() && made.is_there());
+    assert_eq!(lounge.posts().len(), 2);
+}
+
+#[test]
+fn an_agent_without_a_channel_gets_one_made() {
+    let rig = Rig::new();
+    rig.agent("maps");
+    let refused = told(rig.set("maps", "channel_id", "new"));
+    assert!(refused.contains("maps has the channel"), "{refused}");
+    rig.set("maps", "channel_id", "").expect("unbound");
+    let set = rig.set("maps", "channel_id", "new").expect("made");
+    let room = rig.room(&set.agent);
+    room.post("**maps** is here");
+    assert_eq!((room.category().as_deref(), room.topic().as_str()), (Some("Agents"), "You are maps."));
+    // It is its own, and goes with it.
+    let params = DestroyParams { name: "maps".into(), ..DestroyParams::default() };
+    rig.client().call::<Destroy>(&params).expect("agent.destroy");
+    assert!(!room.is_there());
+    rig.client().init("tides");
+    rig.set("tides", "channel_id", "").expect("unbound");
+    rig.discord.refuse_connections();
+    rig.away();
+    let refused = told(rig.set("tides", "channel_id", "new"));
+    assert!(refused.contains("no channel was made: Chorus is not connected"), "{refused}");
+}
+
+#[test]
+fn a_channel_made_for_an_agent_that_got_one_meanwhile_goes() {
+    let rig = Rig::new();
+    rig.agent("maps");
+    rig.set("maps", "channel_id", "").expect("unbound");
+    let lounge = rig.guild.channel("lounge");
+    let before = rig.guild.rooms().len();
+    rig.discord.fail(&format!("POST /guilds/{}/channels", rig.guild.id), 1, Fault::Gate("made"));
+    let refused = std::thread::scope(|scope| {
+        let new = scope.spawn(|| rig.set("maps", "channel_id", "new"));
+        rig.discord.reached("made");
+        rig.set("maps", "channel_id", lounge.id.to_string()).expect("bound");
+        rig.discord.open("made");
+        new.join().expect("an answer")
+    });
+    assert_eq!(kind_of(refused), ErrorKind::AlreadyExists);
+    assert_eq!(rig.said("maps", "channel_id"), lounge.id.to_string());
+    assert_eq!(rig.guild.rooms().len(), before, "it is left to nobody");
 }
 
 #[test]

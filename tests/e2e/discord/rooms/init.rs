@@ -185,11 +185,15 @@ fn a_kept_directory_comes_back_with_a_channel() {
     assert!(!made.is_there() && rig.said("maps", "channel_id").is_null());
     let again = rig.agent("maps");
     assert_ne!(again.id, made.id);
-    // A bound one is taken up again, without a new welcome.
+    // A bound one is taken up again, and hears each time what becomes of it.
     rig.set("maps", "channel_id", bound.id.to_string()).expect("bound");
     keep("maps");
     assert_eq!(rig.agent("maps").id, bound.id);
-    assert!(bound.posts().is_empty() && bound.is_there());
+    let told = bound.wait_for("a second welcome", |messages| (messages.len() == 3).then(|| messages.to_vec()));
+    for (post, due) in told.iter().zip(["is here", "was taken away", "is here"]) {
+        assert!(post.content.contains(due), "{told:#?}");
+    }
+    assert!(bound.is_there());
 }
 
 #[test]

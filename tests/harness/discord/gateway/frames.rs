@@ -98,6 +98,9 @@ fn identify(state: &mut State, id: u64, data: &Value) {
     let number = state.flakes.next();
     let name = format!("{number:032x}");
     let mut session = Session { seq: 0, intents, log: Vec::new(), connection: Some(id) };
+    for message in std::mem::take(&mut state.before_ready) {
+        session.dispatch("MESSAGE_CREATE", &message);
+    }
     let here: Vec<&_> = state.guilds.iter().filter(|guild| !guild.left).collect();
     let unavailable: Vec<Value> =
         here.iter().map(|guild| json!({"id": guild.id.to_string(), "unavailable": true})).collect();

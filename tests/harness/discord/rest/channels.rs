@@ -9,7 +9,7 @@ use crate::discord::permissions::{MANAGE_CHANNELS, VIEW_CHANNEL};
 use crate::discord::refusal::{Errors, Refusal};
 use crate::discord::rules;
 use crate::discord::state::State;
-use crate::discord::world::{CATEGORY, Channel, Guild, TEXT};
+use crate::discord::world::{CATEGORY, Channel, Guild, TEXT, THREAD};
 
 /// The most channels of a category.
 const IN_A_CATEGORY: usize = 50;
@@ -47,7 +47,8 @@ pub fn roles(state: &State, id: u64) -> Reply {
 
 pub fn list(state: &State, id: u64) -> Reply {
     known(state, id)?;
-    let channels: Value = state.channels.values().filter(|channel| channel.guild == id).map(Channel::json).collect();
+    let channels = state.channels.values().filter(|channel| channel.guild == id && channel.kind != THREAD);
+    let channels: Value = channels.map(Channel::json).collect();
     Ok(Answer::json(200, &channels))
 }
 

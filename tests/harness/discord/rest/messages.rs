@@ -7,12 +7,12 @@ use super::{Reply, object};
 use crate::discord::http::{Answer, Recorded};
 use crate::discord::messages::{File, Message};
 use crate::discord::permissions::{
-    ATTACH_FILES, MANAGE_MESSAGES, MENTION_EVERYONE, READ_MESSAGE_HISTORY, SEND_MESSAGES,
+    ATTACH_FILES, MANAGE_MESSAGES, MENTION_EVERYONE, READ_MESSAGE_HISTORY, SEND_MESSAGES, SEND_MESSAGES_IN_THREADS,
 };
 use crate::discord::refusal::Refusal;
 use crate::discord::rules::messages::{Kind, check};
 use crate::discord::state::State;
-use crate::discord::world::TEXT;
+use crate::discord::world::{TEXT, THREAD};
 
 /// The most messages of a page.
 const PAGE: usize = 100;
@@ -96,8 +96,10 @@ pub fn written(state: &mut State, channel: u64, body: &Value, asked: &Recorded) 
 
 pub fn create(state: &mut State, channel: u64, asked: &Recorded) -> Reply {
     let body = object(&asked.body)?;
-    let needed = SEND_MESSAGES | if asked.files.is_empty() { 0 } else { ATTACH_FILES };
-    if allowed(state, channel, needed)?.kind != TEXT {
+    let thread = state.channels.get(&channel).is_some_and(|channel| channel.kind == THREAD);
+    let say = if thread { SEND_MESSAGES_IN_THREADS } else { SEND_MESSAGES };
+    let needed = say | if asked.files.is_empty() { 0 } else { ATTACH_FILES };
+    if ![TEXT, THREAD].contains(&allowed(state, channel, needed)?.kind) {
         return Err(Refusal::mistake(400, 50_008, "Cannot send messages in a non-text channel"));
     }
     check(body, "", Kind::Create, &sizes(asked))?;

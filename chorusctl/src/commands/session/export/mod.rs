@@ -108,7 +108,9 @@ fn to_stdout(args: Args, app: &mut App, form: ExportFormat) -> Result<(), Failur
 fn into_file(args: Args, app: &mut App, form: ExportFormat, output: &Path) -> Result<(), Failure> {
     let session = only(select(args, app)?)?;
     let bytes = text::whole(app, &session, form)?;
-    let name = output.file_name().ok_or_else(|| Failure::usage(format!("{} is no file", output.display())))?;
+    let name = output
+        .file_name()
+        .ok_or_else(|| Failure::usage(format!("{} is no file", output.display())).hint("name the file to write"))?;
     let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match Folder::new(parent).put(Path::new(name), &bytes)? {
         Put::Written => report(app, &[output.to_owned()], 0, output),

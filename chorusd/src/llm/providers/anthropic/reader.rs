@@ -12,8 +12,9 @@ use super::super::super::output::Output;
 use super::super::super::reply::{Reply, Stop};
 use super::super::super::sse::Event;
 use super::super::calls::{self, Begun, Ids};
+use super::super::refusal::Fault;
 use super::super::{Named, Reader, SMALL, Step};
-use super::{Fault, KIND, Refusal, class_of};
+use super::KIND;
 
 /// An answer as far as it has come.
 pub struct Messages {
@@ -66,7 +67,7 @@ enum Said {
     MessageStop,
     Ping,
     Error {
-        error: Fault,
+        error: Value,
     },
     #[serde(other)]
     Other,
@@ -234,8 +235,8 @@ impl Reader for Messages {
             }
             Said::Ping => return Ok(Step::Ping),
             Said::Error { error } => {
-                let class = class_of(&error, None);
-                return Err(self.from.failure(class, None, Some(&error.message)));
+                let fault = Fault::of(error);
+                return Err(self.from.failure(fault.class(None), None, Some(&fault.message)));
             }
             Said::Other => {}
         }
@@ -243,8 +244,8 @@ impl Reader for Messages {
     }
 
     fn whole(&mut self, body: &[u8], out: &mut Vec<Output>) -> Result<(), CallError> {
-        if let Ok(Refusal { error }) = serde_json::from_slice(body) {
-            return Err(self.from.failure(class_of(&error, None), None, Some(&error.message)));
+        if let Some(fault) = Fault::read(body) {
+            return Err(self.from.failure(fault.class(None), None, Some(&fault.message)));
         }
         let whole: Whole = serde_json::from_slice(body).map_err(|e| self.from.malformed(&e))?;
         for (index, block) in whole.content.into_iter().enumerate() {

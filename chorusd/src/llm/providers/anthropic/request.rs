@@ -4,12 +4,13 @@ use std::borrow::Cow;
 
 use chorus_proto::{Message, Role};
 use serde::{Deserialize, Serialize};
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::super::super::request::{Request, Shape, ToolSpec};
-use super::super::calls::text_of;
+use super::super::calls::as_object;
 use super::super::images::{Shown, shown};
+use super::super::labels::{self, IdForm};
 use crate::config::Kind;
 
 #[derive(Serialize)]
@@ -49,13 +50,13 @@ struct Block<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a str>,
+    id: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'a str>,
+    name: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    input: Option<Box<RawValue>>,
+    input: Option<Cow<'a, RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_use_id: Option<&'a str>,
+    tool_use_id: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<Vec<Block<'a>>>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -185,15 +186,11 @@ fn said<'a>(provider: &str, message: &'a Message) -> Vec<Content<'a>> {
         content.push(Content::Block(Box::new(text(&*message.content))));
     }
     content.extend(message.tool_calls.iter().map(|call| {
-        let input = match text_of(&call.params) {
-            None => Some(call.params.clone()),
-            Some(text) => to_raw_value(&json!({"invalid": text})).ok(),
-        };
         Content::Block(Box::new(Block {
             kind: "tool_use",
-            id: Some(&call.id),
-            name: Some(&call.name),
-            input,
+            id: Some(labels::id(&call.id, IdForm::Plain)),
+            name: Some(labels::name(&call.name)),
+            input: Some(as_object(&call.params)),
             ..Block::default()
         }))
     }));
@@ -218,7 +215,7 @@ fn result(message: &Message) -> Block<'_> {
     }
     Block {
         kind: "tool_result",
-        tool_use_id: Some(message.tool_call_id.as_deref().unwrap_or_default()),
+        tool_use_id: Some(labels::id(message.tool_call_id.as_deref().unwrap_or_default(), IdForm::Plain)),
         content: Some(content).filter(|content| !content.is_empty()),
         is_error: message.is_error,
         ..Block::default()

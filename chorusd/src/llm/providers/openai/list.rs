@@ -30,6 +30,9 @@ struct Model {
     /// Groq.
     #[serde(default)]
     context_window: Option<u64>,
+    /// litellm: <https://github.com/BerriAI/litellm/pull/30272>.
+    #[serde(default)]
+    max_input_tokens: Option<u64>,
     /// llama.cpp.
     #[serde(default)]
     meta: Option<Meta>,
@@ -58,12 +61,17 @@ pub fn read(body: &[u8]) -> Result<Page, String> {
     let list: List = serde_json::from_slice(body).map_err(|e| e.to_string())?;
     let models = list.data.unwrap_or_default().into_iter().map(|model| {
         let of_meta = model.meta.as_ref().and_then(|meta| meta.n_ctx.or(meta.n_ctx_train));
-        let context_length =
-            [model.context_length, model.max_model_len, model.max_context_length, model.context_window]
-                .into_iter()
-                .flatten()
-                .next()
-                .or(of_meta);
+        let context_length = [
+            model.context_length,
+            model.max_model_len,
+            model.max_context_length,
+            model.context_window,
+            model.max_input_tokens,
+        ]
+        .into_iter()
+        .flatten()
+        .next()
+        .or(of_meta);
         ModelInfo {
             display_name: model.name.filter(|name| *name != model.id),
             context_length: context_length.filter(|tokens| *tokens > 0),
@@ -108,14 +116,16 @@ mod tests {
             {"id":"v","object":"model","max_model_len":4096,"capabilities":{"vision":false}},
             {"id":"g","capabilities":["completion"],"meta":{"n_ctx_train":32768,"vocab_type":1}},
             {"id":"auto","pricing":{"prompt":"-1","completion":"-1"}},
-            {"id":"gpt","object":"model","created":1,"owned_by":"x"}]}"#;
+            {"id":"gpt","object":"model","created":1,"owned_by":"x"},
+            {"id":"proxied","object":"model","created":1,"owned_by":"openai","max_input_tokens":128000,
+             "max_output_tokens":16384}]}"#;
         let models = read(body).unwrap().models;
         let price = models[0].price.unwrap();
         assert_eq!((price.input, price.output, price.cache_read, price.cache_write), (3.0, 15.0, Some(0.3), None));
         let windows: Vec<_> = models.iter().map(|model| model.context_length).collect();
-        assert_eq!(windows, [Some(131_072), Some(4096), Some(32_768), None, None]);
+        assert_eq!(windows, [Some(131_072), Some(4096), Some(32_768), None, None, Some(128_000)]);
         let images: Vec<_> = models.iter().map(|model| model.images).collect();
-        assert_eq!(images, [Some(true), Some(false), None, None, None]);
+        assert_eq!(images, [Some(true), Some(false), None, None, None, None]);
         assert_eq!((models[3].price, models[0].display_name.as_deref()), (None, Some("Llama")));
         assert_eq!(read(br#"{"object":"list","data":null}"#), Ok(Page::default()));
         assert!(read(b"{}").is_ok() && read(b"[]").is_err() && read(b"<html>").is_err());

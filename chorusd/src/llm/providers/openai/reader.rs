@@ -11,14 +11,18 @@ use super::super::super::output::Output;
 use super::super::super::reply::{Reply, Stop};
 use super::super::super::sse::Event;
 use super::super::calls::{self, Begun, Ids};
+use super::super::refusal::Fault;
+use super::super::think::{Parts, Thinking};
 use super::super::{Named, Reader, SMALL, Step};
+use super::KIND;
 use super::parts::{Call, Chunk, Counts, Delta};
-use super::{Fault, KIND};
 
 /// An answer as far as it has come.
 pub struct Completion {
     from: Named,
     text: String,
+    /// Takes out what a model thinks between tags. It does not go back: the server knows no other way to be given it.
+    thinking: Thinking,
     reasoning: String,
     details: Vec<Box<RawValue>>,
     calls: Vec<Begun>,
@@ -38,6 +42,7 @@ impl Completion {
         Self {
             from,
             text: String::new(),
+            thinking: Thinking::default(),
             reasoning: String::new(),
             details: Vec::new(),
             calls: Vec::new(),
@@ -78,6 +83,11 @@ impl Completion {
         let text = delta.content.map(super::parts::Text::into_string).unwrap_or_default();
         let refusal = delta.refusal.unwrap_or_default();
         self.refused |= !refusal.is_empty();
+        let Parts { thinking, text } = self.thinking.push(text);
+        if !thinking.is_empty() {
+            self.held += thinking.len();
+            out.push(Output::Thinking(thinking));
+        }
         for text in [text, refusal] {
             if !text.is_empty() {
                 self.held += text.len();
@@ -153,7 +163,10 @@ impl Reader for Completion {
     }
 
     fn whole(&mut self, body: &[u8], out: &mut Vec<Output>) -> Result<(), CallError> {
-        self.chunk(body, out)
+        match Fault::read(body) {
+            Some(fault) => Err(self.from.failure(fault.class(None), None, Some(&fault.message))),
+            None => self.chunk(body, out),
+        }
     }
 
     /// Some servers close the stream instead of ending it; what has its reason to end is whole.
@@ -193,7 +206,8 @@ impl Reader for Completion {
         let stop = if stop == Stop::End && !tool_calls.is_empty() { Stop::Calls } else { stop };
         let provider = self.kept();
         let usage = self.usage();
-        let content = std::mem::take(&mut self.text);
+        let mut content = std::mem::take(&mut self.text);
+        content.push_str(&self.thinking.end());
         Ok(Reply { content, tool_calls, provider, usage, cache_write_tokens: None, stop })
     }
 }

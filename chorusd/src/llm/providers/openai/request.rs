@@ -8,12 +8,16 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::super::super::request::{Request, Shape, ToolSpec};
-use super::super::calls::text_of;
+use super::super::calls::as_object;
 use super::super::images::{Shown, shown};
+use super::super::labels::{self, IdForm};
 use crate::config::{Kind, Provider};
 
 /// The one server that wants `max_completion_tokens`; the others know `max_tokens` only.
 const NEW_LIMIT: &str = "https://api.openai.com";
+
+/// The one server that takes ids of a form of its own only.
+const MISTRAL: &str = "https://api.mistral.ai";
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -45,7 +49,7 @@ struct Turn<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_call_id: Option<&'a str>,
+    tool_call_id: Option<Cow<'a, str>>,
 }
 
 #[derive(Serialize)]
@@ -86,8 +90,8 @@ pub fn body(provider: &Provider, model: &str, request: &Request) -> serde_json::
     let turn = request.messages.iter().rposition(|message| message.role == Role::User).unwrap_or(0);
     for (index, message) in request.messages.iter().enumerate() {
         messages.push(match message.role {
-            Role::Assistant => said(&provider.name, message, index > turn),
-            Role::ToolResult => result(message),
+            Role::Assistant => said(provider, message, index > turn),
+            Role::ToolResult => result(message, ids(provider)),
             // The window quotes what a system message says; should one come through, it has no more authority.
             Role::User | Role::System => Turn { role: "user", content: Some(heard(message)), ..Turn::default() },
         });
@@ -104,6 +108,10 @@ pub fn body(provider: &Provider, model: &str, request: &Request) -> serde_json::
         max_tokens: (!newer).then_some(request.max_tokens),
         max_completion_tokens: newer.then_some(request.max_tokens),
     })
+}
+
+fn ids(provider: &Provider) -> IdForm {
+    if provider.base_url.starts_with(MISTRAL) { IdForm::Nine } else { IdForm::Short }
 }
 
 fn tool(spec: &ToolSpec) -> Value {
@@ -130,30 +138,32 @@ fn heard(message: &Message) -> Content<'_> {
     if message.attachments.is_empty() {
         return Content::Text(Cow::Borrowed(&message.content));
     }
-    let mut parts: Vec<Value> = message
-        .attachments
-        .iter()
-        .map(|attachment| match shown(attachment, Kind::Openai) {
-            Shown::Data(kind, data) => image(&format!("data:{kind};base64,{data}")),
-            Shown::Url(url) => image(url),
-            Shown::Note(note) => json!({"type": "text", "text": note}),
-        })
-        .collect();
-    if !message.content.trim().is_empty() {
-        parts.push(json!({"type": "text", "text": message.content}));
+    let shown: Vec<_> = message.attachments.iter().map(|attachment| shown(attachment, Kind::Openai)).collect();
+    let said = Some(&*message.content).filter(|text| !text.trim().is_empty());
+    // A list of parts is refused by some servers whose models look at no images.
+    let notes: Option<Vec<&str>> =
+        shown.iter().map(|shown| if let Shown::Note(note) = shown { Some(&**note) } else { None }).collect();
+    if let Some(notes) = notes {
+        return Content::Text(notes.into_iter().chain(said).collect::<Vec<_>>().join("\n").into());
     }
-    Content::Parts(parts)
+    let parts = shown.into_iter().map(|shown| match shown {
+        Shown::Data(kind, data) => image(&format!("data:{kind};base64,{data}")),
+        Shown::Url(url) => image(url),
+        Shown::Note(note) => json!({"type": "text", "text": note}),
+    });
+    Content::Parts(parts.chain(said.map(|text| json!({"type": "text", "text": text}))).collect())
 }
 
 fn image(url: &str) -> Value {
     json!({"type": "image_url", "image_url": {"url": url}})
 }
 
-fn said<'a>(provider: &str, message: &'a Message, goes_on: bool) -> Turn<'a> {
+fn said<'a>(provider: &Provider, message: &'a Message, goes_on: bool) -> Turn<'a> {
+    let ids = ids(provider);
     let kept = message.provider.as_ref().filter(|_| goes_on).and_then(|raw| serde_json::from_str(raw.get()).ok());
-    let kept = kept.filter(|kept: &Kept| kept.kind == super::KIND && kept.provider == provider);
-    let mut turn =
-        Turn { role: "assistant", tool_calls: message.tool_calls.iter().map(call).collect(), ..Turn::default() };
+    let kept = kept.filter(|kept: &Kept| kept.kind == super::KIND && kept.provider == provider.name);
+    let tool_calls = message.tool_calls.iter().map(|made| call(made, ids)).collect();
+    let mut turn = Turn { role: "assistant", tool_calls, ..Turn::default() };
     if !message.content.is_empty() || turn.tool_calls.is_empty() {
         turn.content = Some(Content::Text(Cow::Borrowed(&message.content)));
     }
@@ -164,13 +174,13 @@ fn said<'a>(provider: &str, message: &'a Message, goes_on: bool) -> Turn<'a> {
     turn
 }
 
-/// Parameters are a text here: that of the record, digit for digit.
-fn call(call: &ToolCall) -> Value {
-    let arguments = text_of(&call.params).unwrap_or_else(|| call.params.get().to_owned());
-    json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}})
+/// Parameters are a text here: that of the record, digit for digit. vLLM, llama.cpp and Ollama read it again as an object.
+fn call(call: &ToolCall, ids: IdForm) -> Value {
+    let function = json!({"name": labels::name(&call.name), "arguments": as_object(&call.params).get()});
+    json!({"id": labels::id(&call.id, ids), "type": "function", "function": function})
 }
 
-fn result(message: &Message) -> Turn<'_> {
+fn result(message: &Message, ids: IdForm) -> Turn<'_> {
     let text = &*message.content;
     // Nothing else tells the model that it went wrong.
     let content = if message.is_error && !text.to_lowercase().starts_with("error") {
@@ -181,7 +191,7 @@ fn result(message: &Message) -> Turn<'_> {
     Turn {
         role: "tool",
         content: Some(Content::Text(content)),
-        tool_call_id: Some(message.tool_call_id.as_deref().unwrap_or_default()),
+        tool_call_id: Some(labels::id(message.tool_call_id.as_deref().unwrap_or_default(), ids)),
         ..Turn::default()
     }
 }

@@ -13,7 +13,7 @@ use super::text::escape;
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// Writes the message; `number` counts from 1.
-pub(super) fn write(out: &mut impl Write, number: usize, message: &Message, agent: &str) -> io::Result<()> {
+pub(in super::super) fn write(out: &mut impl Write, number: u64, message: &Message, agent: &str) -> io::Result<()> {
     let class = if message.is_error { "tool_result error" } else { message.role.as_str() };
     writeln!(out, "<article class=\"{class}\" id=\"m{number}\">")?;
     let at = message.timestamp;

@@ -8,19 +8,20 @@ mod text;
 
 use std::io::{self, Write};
 
-use super::Parent;
-use crate::session::SessionFile;
+use chorus_proto::SessionHeader;
 
-/// Writes a session; `parent` is the one it goes on from, where that is known.
-///
-/// # Errors
-/// What the writer says.
-pub fn write(out: &mut impl Write, file: &SessionFile, parent: Option<&Parent>) -> io::Result<()> {
-    head::write(out, &file.header, parent)?;
-    out.write_all(b"<main>\n")?;
-    for (index, stored) in file.messages.iter().enumerate() {
-        message::write(out, index + 1, &stored.to_message()?, &file.header.agent_name)?;
-    }
+use super::Parent;
+
+/// Writes what stands before the messages.
+pub(super) fn begin(out: &mut impl Write, header: &SessionHeader, parent: Option<&Parent>) -> io::Result<()> {
+    head::write(out, header, parent)?;
+    out.write_all(b"<main>\n")
+}
+
+pub(super) use message::write as message;
+
+/// Writes what stands behind them.
+pub(super) fn end(out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"</main>\n</body>\n</html>\n")
 }
 

@@ -3,8 +3,9 @@
 use bytes::Bytes;
 use serde_json::json;
 
-use super::write;
+use crate::session::export::write;
 use crate::session::file;
+use chorus_proto::methods::export::ExportFormat;
 
 #[test]
 fn a_page_holds_everything_and_nothing_of_it_is_markup() {
@@ -24,7 +25,7 @@ fn a_page_holds_everything_and_nothing_of_it_is_markup() {
                 "is_error": true}]});
     let session = file::parse(&Bytes::from(whole.to_string().replace("\"n\":1.1}", "\"n\":1.10}"))).unwrap();
     let mut page = Vec::new();
-    write(&mut page, &session, None).unwrap();
+    write(&mut page, &session, None, ExportFormat::Html).unwrap();
     let page = String::from_utf8(page).unwrap();
     assert!(page.contains("<pre>1.10</pre>"), "digits stay");
     assert_eq!(page.matches("<script").count() + page.matches("onerror=x\"").count(), 0, "{page}");

@@ -27,6 +27,8 @@ pub(super) struct Besides<'a> {
     usage: Option<&'a Usage>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     generated: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    interrupted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     provider: Option<&'a RawValue>,
 }
@@ -47,6 +49,7 @@ impl<'a> Besides<'a> {
             attachments: attachments.collect(),
             usage: message.usage.as_ref(),
             generated: message.generated,
+            interrupted: message.interrupted,
             provider: message.provider.as_deref(),
         }
     }

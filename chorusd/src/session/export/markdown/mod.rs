@@ -6,31 +6,34 @@ mod talk;
 
 use std::io::{self, Write};
 
-use super::Parent;
+use chorus_proto::SessionHeader;
+
+use super::{Parent, Text};
 use crate::message::Stored;
-use crate::session::SessionFile;
 use crate::session::markdown::Summary;
 use crate::summary::findings;
-use talk::Talk;
+pub use talk::Talk;
 
 /// The newest messages that are looked at for decisions and tasks.
-const NEWEST: usize = 2000;
+const NEWEST: u64 = 2000;
 
 /// Decisions and tasks that are taken from them, of each.
 const FOUND: usize = 10;
 
-/// Writes a session; `parent` is the one it goes on from, where that is known.
-///
-/// # Errors
-/// What the writer says.
-pub fn write(out: &mut impl Write, file: &SessionFile, parent: Option<&Parent>) -> io::Result<()> {
-    facts::write(out, &file.header, parent)?;
-    let mut talk = Talk::new(out, &file.header, parent);
-    for message in &file.messages {
-        talk.message(&message.to_message()?)?;
-    }
-    let written = talk.end()?;
-    let summary = summary(file);
+/// Writes what stands before the messages.
+pub(super) fn begin(out: &mut impl Write, header: &SessionHeader, parent: Option<&Parent>) -> io::Result<()> {
+    facts::write(out, header, parent)
+}
+
+/// Writes what stands behind them; `newest` gives the last ones.
+pub(super) fn end(
+    out: &mut impl Write,
+    text: &Text<'_>,
+    talk: Talk,
+    newest: impl FnOnce(u64) -> io::Result<Vec<Stored>>,
+) -> io::Result<()> {
+    let written = talk.end(out, text.header)?;
+    let summary = summary(text.header, newest)?;
     if summary.is_empty() {
         return Ok(());
     }
@@ -41,12 +44,12 @@ pub fn write(out: &mut impl Write, file: &SessionFile, parent: Option<&Parent>) 
 }
 
 /// What the session says of itself; where it names neither decisions nor tasks, those that its messages name.
-fn summary(file: &SessionFile) -> Summary {
-    let set = &file.header.working_set;
-    let mut summary = Summary::of(file.header.summary.as_deref(), set);
+fn summary(header: &SessionHeader, newest: impl FnOnce(u64) -> io::Result<Vec<Stored>>) -> io::Result<Summary> {
+    let set = &header.working_set;
+    let mut summary = Summary::of(header.summary.as_deref(), set);
     if summary.decisions.is_empty() && summary.pending.is_empty() {
-        let newest = &file.messages[file.messages.len().saturating_sub(NEWEST)..];
-        let found = findings(newest.iter().filter_map(|message: &Stored| message.to_message().ok()), set, FOUND);
+        let newest = newest(NEWEST)?;
+        let found = findings(&newest, set, FOUND);
         let said = Summary::of(
             None,
             &chorus_proto::WorkingSet {
@@ -57,5 +60,5 @@ fn summary(file: &SessionFile) -> Summary {
         );
         (summary.decisions, summary.pending) = (said.decisions, said.pending);
     }
-    summary
+    Ok(summary)
 }

@@ -47,6 +47,11 @@ pub(super) fn are_messages(source: &mut impl BufRead) -> io::Result<bool> {
     Ok(matches!(first, Some(Ok(fields)) if !fields.has("messages")))
 }
 
+/// Whether the first line is too long to be read as one.
+pub(super) fn begin_too_long(source: &mut impl BufRead) -> io::Result<bool> {
+    Ok(Lines::new(source).next()?.is_some_and(|line| line.bytes.is_none()))
+}
+
 /// Whether any line is a message, whatever the first is.
 pub(super) fn have_messages(source: &mut impl BufRead) -> io::Result<bool> {
     let mut lines = Lines::new(source);

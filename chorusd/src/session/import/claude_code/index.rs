@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufRead, Seek};
 
+use super::super::anthropic::content::Content;
 use super::super::lines::{Lines, TOO_LONG};
 use super::super::writer::Writer;
-use super::content::Content;
 use super::line::{self, Kind, Place, Speaker, Talk};
 use super::titles::Titles;
+use super::typed::{At, Typed};
 
 /// Stands for no node.
 pub(super) const NONE: u32 = u32::MAX;
@@ -25,6 +26,8 @@ pub(super) const SYSTEM: u8 = 8;
 pub(super) const RESULT: u8 = 16;
 /// Another line with its uuid stands for it.
 pub(super) const COPY: u8 = 32;
+/// It carries a message that was typed while the program worked, and no other line does.
+pub(super) const QUEUED: u8 = 64;
 
 /// One line that has a place in the tree.
 #[derive(Debug, Clone, Copy)]
@@ -69,6 +72,7 @@ impl Index {
     /// Reads every line; what is not understood is skipped with its reason.
     pub fn read(source: &mut (impl BufRead + Seek), writer: &mut Writer<'_>) -> io::Result<Self> {
         let mut index = Self::default();
+        let mut typed = Typed::default();
         let mut lines = Lines::new(source);
         while let Some(line) = lines.next()? {
             writer.sink.progress(line.offset / 2);
@@ -79,7 +83,19 @@ impl Index {
             let (place, kind) = line::read(bytes);
             if let Some(place) = place {
                 let talk = if let Kind::Talk(talk) = &kind { Some(&**talk) } else { None };
-                index.add(line.number, line.offset, &place, talk);
+                let node = index.add(line.number, line.offset, &place, talk);
+                match &kind {
+                    Kind::Queued(talk) => {
+                        index.nodes[node as usize].flags |= QUEUED;
+                        let replaced = if place.side { None } else { typed.attach(talk, node) };
+                        index.carried_elsewhere(replaced);
+                    }
+                    Kind::Talk(talk) if talk.speaker == Speaker::User && !place.side => {
+                        let sent = typed.send(talk);
+                        index.carried_elsewhere(sent);
+                    }
+                    _ => {}
+                }
             }
             match kind {
                 Kind::Unknown(reason) => writer.skip(line.number, reason),
@@ -87,8 +103,20 @@ impl Index {
                     let hasher = &index.hasher;
                     index.titles.add(title, |uuid| hasher.hash_one(uuid) | 1);
                 }
-                Kind::Talk(_) | Kind::Note => {}
+                Kind::Queue(operation) => {
+                    let at = At { line: line.number, offset: line.offset, next: index.nodes.len() as u32 };
+                    let change = typed.take(operation, at);
+                    index.carried_elsewhere(change.carried_elsewhere);
+                    if let Some(At { line, offset, .. }) = change.new {
+                        let node = index.add(line, offset, &Place::default(), None);
+                        index.nodes[node as usize].flags |= QUEUED;
+                    }
+                }
+                Kind::Talk(_) | Kind::Queued(_) | Kind::Note => {}
             }
+        }
+        for line in typed.taken_back() {
+            writer.skip(line, "taken back before it was sent");
         }
         // Answers are asked for by their call.
         index.calls.sort_unstable();
@@ -100,7 +128,12 @@ impl Index {
         self.hasher.hash_one(text) | 1
     }
 
-    fn add(&mut self, line: u64, offset: u64, place: &Place<'_>, talk: Option<&Talk<'_>>) {
+    /// Nodes whose message another line carries: they say nothing any more, and keep their place in the tree.
+    fn carried_elsewhere(&mut self, nodes: impl IntoIterator<Item = u32>) {
+        nodes.into_iter().for_each(|node| self.nodes[node as usize].flags &= !QUEUED);
+    }
+
+    fn add(&mut self, line: u64, offset: u64, place: &Place<'_>, talk: Option<&Talk<'_>>) -> u32 {
         let number = self.nodes.len() as u32;
         let mut node = Node {
             offset,
@@ -119,6 +152,7 @@ impl Index {
         if let Some(uuid) = place.uuid.as_deref() {
             self.uuids.push((self.hash(uuid), number));
         }
+        number
     }
 
     fn kind(&mut self, number: u32, speaker: Speaker, content: &Content<'_>) -> u8 {

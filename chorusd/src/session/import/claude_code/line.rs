@@ -2,25 +2,33 @@
 
 use std::borrow::Cow;
 
+use chorus_proto::Usage;
 use jiff::Timestamp;
-use serde_json::value::RawValue;
 
+use super::super::anthropic::content::{Content, content};
+use super::super::anthropic::draft::{ANTHROPIC, usage};
 use super::super::fields::Fields;
 use super::super::values::timestamp;
-use super::content::{Content, content};
+use super::queue::{self, Operation};
+use super::{person, qwen};
 
 /// Types of lines that hold no message. Those with a uuid still carry the tree.
-const BOOKKEEPING: [&str; 23] = [
+const BOOKKEEPING: [&str; 27] = [
     "agent-color",
     "agent-name",
     "agent-setting",
     "ai-title",
-    "attachment",
+    "artifact-autoreact-ledger",
+    "artifact-comment-monitor",
+    "atis-latch",
     "attribution-snapshot",
+    "bridge-session",
     "content-replacement",
     "custom-title",
     "file-history-delta",
     "file-history-snapshot",
+    "frame-link",
+    "history-suppression",
     "last-prompt",
     "marble-origami-commit",
     "marble-origami-snapshot",
@@ -28,7 +36,6 @@ const BOOKKEEPING: [&str; 23] = [
     "permission-mode",
     "pr-link",
     "progress",
-    "queue-operation",
     "speculation-accept",
     "summary",
     "tag",
@@ -67,6 +74,32 @@ pub(super) enum Speaker {
     System,
 }
 
+/// A program that writes such transcripts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Program {
+    ClaudeCode,
+    /// Keeps the messages of Gemini's API in lines like those of Claude Code.
+    QwenCode,
+}
+
+impl Program {
+    /// The format that messages say they came from.
+    pub fn format(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude-code",
+            Self::QwenCode => "qwen-code",
+        }
+    }
+
+    /// The API whose blocks it keeps.
+    pub fn api(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => ANTHROPIC,
+            Self::QwenCode => "gemini",
+        }
+    }
+}
+
 /// What a line says.
 #[derive(Debug)]
 pub(super) struct Talk<'a> {
@@ -74,11 +107,13 @@ pub(super) struct Talk<'a> {
     /// The reply of the model that this line is a part of.
     pub reply: Option<Cow<'a, str>>,
     pub content: Content<'a>,
+    /// Not what the program says in the user's name.
+    pub by_person: bool,
     pub timestamp: Option<Timestamp>,
     pub model: Option<Cow<'a, str>>,
-    pub usage: Option<&'a RawValue>,
-    pub cost_usd: Option<f64>,
-    pub duration_ms: Option<u64>,
+    pub cost: Usage,
+    /// The program whose transcript it is.
+    pub program: Program,
     pub session_id: Option<Cow<'a, str>>,
 }
 
@@ -97,6 +132,10 @@ pub(super) enum Title<'a> {
 #[derive(Debug)]
 pub(super) enum Kind<'a> {
     Talk(Box<Talk<'a>>),
+    /// A message that was typed while the program worked, as the model got it.
+    Queued(Box<Talk<'a>>),
+    /// What happens to the messages that wait.
+    Queue(Operation<'a>),
     Title(Title<'a>),
     /// Known, and no part of a conversation.
     Note,
@@ -115,18 +154,21 @@ pub(super) fn read(bytes: &[u8]) -> (Option<Place<'_>>, Kind<'_>) {
     };
     let uuid = fields.text("uuid");
     let speaks = matches!(name.as_ref(), "user" | "assistant" | "system");
-    let place = (uuid.is_some() || speaks).then(|| Place {
+    let kind = match name.as_ref() {
+        // With Qwen Code, results have a type of their own.
+        "user" | "tool_result" => talk(&fields, Speaker::User),
+        "assistant" => talk(&fields, Speaker::Assistant),
+        "system" => system(&fields),
+        "attachment" => queue::attachment(&fields),
+        "queue-operation" => queue::operation(&fields),
+        other => title(&fields, other).map_or_else(|| other_kind(other), Kind::Title),
+    };
+    let place = (uuid.is_some() || speaks || matches!(kind, Kind::Queued(_))).then(|| Place {
         uuid,
         parent: fields.text("parentUuid").or_else(|| fields.text("logicalParentUuid")),
         side: fields.flag("isSidechain"),
         agent: fields.text("agentId"),
     });
-    let kind = match name.as_ref() {
-        "user" => talk(&fields, Speaker::User),
-        "assistant" => talk(&fields, Speaker::Assistant),
-        "system" => system(&fields),
-        other => title(&fields, other).map_or_else(|| other_kind(other), Kind::Title),
-    };
     (place, kind)
 }
 
@@ -149,20 +191,24 @@ fn title<'a>(fields: &Fields<'a>, name: &str) -> Option<Title<'a>> {
 fn talk<'a>(fields: &Fields<'a>, speaker: Speaker) -> Kind<'a> {
     let Some(raw) = fields.get("message") else { return Kind::Unknown("it has no message".into()) };
     let Some(message) = Fields::of(raw) else { return Kind::Unknown("its message is not an object".into()) };
-    let Some(raw) = message.get("content") else { return Kind::Unknown("its message has no content".into()) };
-    let content = match content(raw) {
+    let (content, tokens, program) = match (message.get("content"), message.get("parts")) {
+        (Some(raw), _) => (content(raw), usage(message.get("usage")), Program::ClaudeCode),
+        (None, Some(parts)) => (qwen::content(parts), qwen::usage(fields), Program::QwenCode),
+        (None, None) => return Kind::Unknown("its message has no content".into()),
+    };
+    let content = match content {
         Ok(content) => content,
         Err(reason) => return Kind::Unknown(reason),
     };
     Kind::Talk(Box::new(Talk {
         speaker,
         reply: message.text("id").filter(|_| speaker == Speaker::Assistant),
+        by_person: person::wrote(fields, &content),
         content,
         timestamp: fields.get("timestamp").and_then(timestamp),
-        model: message.text("model").filter(|model| !model.starts_with('<')),
-        usage: message.get("usage"),
-        cost_usd: fields.parse("costUSD"),
-        duration_ms: fields.parse("durationMs"),
+        model: message.text("model").or_else(|| fields.text("model")).filter(|model| !model.starts_with('<')),
+        cost: Usage { cost_usd: fields.parse("costUSD"), duration_ms: fields.parse("durationMs"), ..tokens },
+        program,
         session_id: fields.text("sessionId"),
     }))
 }
@@ -171,15 +217,22 @@ fn system<'a>(fields: &Fields<'a>) -> Kind<'a> {
     let noted = fields.text("subtype").is_some_and(|name| NOTES.contains(&name.as_ref()));
     let text = fields.text("content").filter(|text| !text.trim().is_empty() && !noted);
     let Some(text) = text else { return Kind::Note };
-    Kind::Talk(Box::new(Talk {
-        speaker: Speaker::System,
-        reply: None,
-        content: Content::of(text),
-        timestamp: fields.get("timestamp").and_then(timestamp),
-        model: None,
-        usage: None,
-        cost_usd: None,
-        duration_ms: None,
-        session_id: fields.text("sessionId"),
-    }))
+    Kind::Talk(Box::new(Talk::words(fields, Speaker::System, Content::of(text))))
+}
+
+impl<'a> Talk<'a> {
+    /// What a line without a `message` says.
+    pub fn words(fields: &Fields<'a>, speaker: Speaker, content: Content<'a>) -> Self {
+        Self {
+            speaker,
+            reply: None,
+            by_person: person::wrote(fields, &content),
+            content,
+            timestamp: fields.get("timestamp").and_then(timestamp),
+            model: None,
+            cost: Usage::default(),
+            program: Program::ClaudeCode,
+            session_id: fields.text("sessionId"),
+        }
+    }
 }

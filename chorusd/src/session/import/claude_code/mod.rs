@@ -2,18 +2,22 @@
 //!
 //! The file is read twice. The first reading keeps a few numbers per line ([`index`]); [`links`] and [`chains`] make
 //! trees of them, one for the main conversation and one for each side chain; [`path`] follows each tree to its
-//! newest leaf. The second reading fetches the lines of that path and writes them as messages ([`session`]).
+//! newest leaf. Messages that were typed while the program worked stand beside the trees ([`queue`], [`typed`]): each has a
+//! place on the path, behind what was said last when the model got it. The second reading fetches the lines of that path and writes them as messages ([`session`]).
 
 mod chains;
-mod content;
 mod draft;
 mod index;
 mod line;
 mod links;
 mod path;
+mod person;
+mod queue;
+mod qwen;
 mod seek;
 mod session;
 mod titles;
+mod typed;
 
 use std::io::{BufRead, Seek};
 

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::chains::Chain;
-use super::index::{ASSISTANT, Index, NONE, RESULT, SYSTEM, TALK};
+use super::index::{ASSISTANT, Index, NONE, QUEUED, RESULT, SYSTEM, TALK};
 
 /// So many system lines behind the leaf are followed up to it.
 const NOTES: usize = 1000;
@@ -44,8 +44,41 @@ impl Units {
             chain.members.iter().copied().filter(|node| index.nodes[*node as usize].is(TALK)).collect();
         self.link(index, chain);
         self.group(index, &talk);
-        let Some(leaf) = self.leaf(index, &talk) else { return Path::default() };
-        self.path(index, &talk, leaf)
+        let mut path = self.leaf(index, &talk).map_or_else(Path::default, |leaf| self.path(index, &talk, leaf));
+        self.queued(index, chain, &mut path);
+        path
+    }
+
+    /// Puts each message that waited behind what was said last before it, never between a call and its results. One that
+    /// was typed on another branch stays there.
+    fn queued(&self, index: &Index, chain: &Chain, path: &mut Path) {
+        let waited = |number: &u32| index.nodes[*number as usize].is(QUEUED);
+        let waited: Vec<u32> = chain.members.iter().copied().filter(waited).collect();
+        if waited.is_empty() {
+            return;
+        }
+        let ends: HashMap<u32, usize> = (1..).zip(&path.order).map(|(end, (_, unit))| (*unit, end)).collect();
+        let mut places = Vec::with_capacity(waited.len());
+        for number in waited {
+            let end = match self.before(number) {
+                NONE => Some(0),
+                unit => ends.get(&self.results[unit as usize]).or_else(|| ends.get(&unit)).copied(),
+            };
+            match end {
+                Some(end) => places.push((end, number)),
+                None => path.left.push(number),
+            }
+        }
+        path.left.sort_unstable();
+        places.sort_unstable();
+        let mut order = Vec::with_capacity(path.order.len() + places.len());
+        let mut places = places.into_iter().peekable();
+        for (end, line) in path.order.drain(..).enumerate() {
+            order.extend(std::iter::from_fn(|| places.next_if(|place| place.0 <= end)).map(|(_, node)| (node, node)));
+            order.push(line);
+        }
+        order.extend(places.map(|(_, node)| (node, node)));
+        path.order = order;
     }
 
     fn link(&mut self, index: &Index, chain: &Chain) {

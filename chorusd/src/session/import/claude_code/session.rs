@@ -6,14 +6,17 @@ use std::io::{self, BufRead, Seek};
 use chorus_proto::{Message, Role};
 use jiff::Timestamp;
 
+use super::super::anthropic::draft::{Draft, result};
 use super::super::sink::About;
+use super::super::values::{by_program, source};
 use super::super::writer::Writer;
 use super::chains::Chain;
-use super::draft::{Draft, result, role};
+use super::draft::{add, role};
 use super::index::{Index, SIDE};
-use super::line::{self, Kind, Speaker, Talk};
+use super::line::{self, Kind, Program, Speaker, Talk};
 use super::links::find;
 use super::path::Path;
+use super::queue::Operation;
 use super::seek::Reader;
 use super::titles::Owner;
 
@@ -34,7 +37,7 @@ pub(super) fn write<S: BufRead + Seek>(
         session.writer.sink.progress(reader.progress());
         let node = &index.nodes[node as usize];
         let (place, kind) = line::read(reader.line(node.offset)?);
-        let Kind::Talk(talk) = kind else {
+        let (Kind::Talk(talk) | Kind::Queued(talk) | Kind::Queue(Operation::Enqueue(Some(talk)))) = kind else {
             session.writer.skip(u64::from(node.line), "the line changed while it was read");
             continue;
         };
@@ -47,7 +50,7 @@ pub(super) fn write<S: BufRead + Seek>(
     if chain.side {
         about.side_chain = true;
         about.tags = vec!["side-chain".into()];
-        about.id = None;
+        about.parent_id = about.id.take();
         about.description = about.description.or(first_words);
     }
     writer.end(about)
@@ -67,6 +70,7 @@ struct Reply {
     unit: u32,
     id: String,
     timestamp: Timestamp,
+    program: Program,
     draft: Draft,
 }
 
@@ -84,32 +88,40 @@ impl Session<'_, '_> {
         self.look(&mut talk);
         let timestamp = talk.timestamp.or(self.about.saved_at).unwrap_or(self.writer.now);
         let id = uuid.unwrap_or_else(|| (self.writer.new_id)());
+        let program = talk.program;
         if talk.speaker == Speaker::Assistant {
             if self.reply.as_ref().is_none_or(|reply| reply.unit != unit) {
                 self.flush()?;
-                self.reply = Some(Reply { unit, id, timestamp, draft: Draft::default() });
+                let draft = Draft::of(program.api());
+                self.reply = Some(Reply { unit, id, timestamp, program, draft });
             }
             if let Some(reply) = &mut self.reply {
-                reply.draft.add(talk);
+                add(&mut reply.draft, talk);
             }
             return Ok(());
         }
         self.flush()?;
         let speaker = talk.speaker;
-        let mut words = Draft::default();
+        let from = if speaker == Speaker::User && !talk.by_person {
+            by_program(program.format())
+        } else {
+            source(program.format())
+        };
+        let mut words = Draft::of(program.api());
         let mut number = 0;
         let mut next_id = || {
             number += 1;
             if number == 1 { id.clone() } else { format!("{id}-{number}") }
         };
-        for output in words.add(talk) {
-            let message = result(output, &mut self.names, next_id(), timestamp);
+        for output in add(&mut words, talk) {
+            let name = self.names.remove(output.call.as_ref());
+            let message = result(output, name, next_id(), timestamp, source(program.format()));
             self.writer.message(&message)?;
         }
         if words.is_empty() {
             return Ok(());
         }
-        let message = words.finish(role(speaker), next_id(), timestamp);
+        let message = words.finish(role(speaker), next_id(), timestamp, from);
         self.name(&message);
         self.writer.message(&message)
     }
@@ -140,7 +152,7 @@ impl Session<'_, '_> {
     fn flush(&mut self) -> io::Result<()> {
         let Some(reply) = self.reply.take() else { return Ok(()) };
         self.names.extend(reply.draft.calls().iter().map(|call| (call.id.clone(), call.name.clone())));
-        let message = reply.draft.finish(Role::Assistant, reply.id, reply.timestamp);
+        let message = reply.draft.finish(Role::Assistant, reply.id, reply.timestamp, source(reply.program.format()));
         self.writer.message(&message)
     }
 }

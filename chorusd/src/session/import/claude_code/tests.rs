@@ -5,6 +5,10 @@ use chorus_proto::methods::import::ImportFormat::ClaudeCode;
 
 use super::super::testing::{Found, Memory, import_as, now};
 
+mod person;
+mod qwen;
+mod typed;
+
 /// A line whose message has `content`; `parent` is a uuid or empty.
 fn line(kind: &str, uuid: &str, parent: &str, content: &str) -> String {
     with(kind, uuid, parent, content, "", "")

@@ -1,11 +1,25 @@
 //! Items become messages: a text and the calls after it are one, so that results directly follow their calls.
 
-use chorus_proto::{NewMessage, Role};
+use chorus_proto::{NewMessage, Role, Usage};
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 
-use super::super::values::{grouped, provider, source};
+use super::super::values::{by_program, grouped, provider, source};
 use super::item::{Content, Item};
+use super::tokens::sum;
+
+/// So many results, and characters of them, wait for the tokens of the call before them.
+const HELD: (usize, usize) = (256, 8 << 20);
+
+/// What the program writes in the user's name begins so.
+const MARKS: [&str; 6] = [
+    "# AGENTS.md instructions",
+    "<environment_context>",
+    "<skill>",
+    "<subagent_notification>",
+    "<turn_aborted>",
+    "<user_instructions>",
+];
 
 /// Messages that are being put together.
 #[derive(Debug)]
@@ -20,11 +34,16 @@ pub(super) struct Drafts {
     /// Ids and names of the calls since the last message of anybody else.
     calls: Vec<(String, String)>,
     ready: Vec<NewMessage>,
+    /// The reply in `ready` whose tokens may still be told.
+    unpriced: Option<usize>,
+    /// Tokens that were told before what the call said.
+    early: Option<Usage>,
 }
 
 impl Drafts {
     pub fn new(now: Timestamp) -> Self {
-        Self { now, at: None, open: None, kept: Vec::new(), others: Vec::new(), calls: Vec::new(), ready: Vec::new() }
+        let (kept, others, calls, ready) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { now, at: None, open: None, kept, others, calls, ready, unpriced: None, early: None }
     }
 
     /// The time of what comes next.
@@ -37,9 +56,25 @@ impl Drafts {
         self.at
     }
 
-    /// Messages that are whole.
+    /// Messages that are whole. A reply waits for its tokens, and what answers it with it.
     pub fn ready(&mut self) -> Vec<NewMessage> {
-        std::mem::take(&mut self.ready)
+        let held = &self.ready[self.unpriced.unwrap_or(self.ready.len())..];
+        if held.len() > HELD.0 || held.iter().map(|message| message.content.len()).sum::<usize>() > HELD.1 {
+            self.unpriced = None;
+        }
+        let rest = self.unpriced.as_mut().map_or(self.ready.len(), std::mem::take);
+        self.ready.drain(..rest).collect()
+    }
+
+    /// Takes what a call cost: of the reply that is open, of the one before its results, or of what comes next.
+    pub fn cost(&mut self, usage: Usage) {
+        if let Some(open) = &mut self.open {
+            open.usage = Some(sum(open.usage.take(), usage));
+        } else if let Some(reply) = self.unpriced.take().and_then(|at| self.ready.get_mut(at)) {
+            reply.usage = Some(usage);
+        } else {
+            self.early = Some(sum(self.early.take(), usage));
+        }
     }
 
     /// Nothing follows.
@@ -48,6 +83,7 @@ impl Drafts {
             self.assistant();
         }
         self.close();
+        self.unpriced = None;
     }
 
     /// Takes an item.
@@ -62,6 +98,9 @@ impl Drafts {
             Item::Message { id, role, content } => {
                 let mut message = self.new_message(role);
                 message.id = id;
+                if role == Role::User && MARKS.iter().any(|mark| content.text.trim_start().starts_with(mark)) {
+                    message.source = Some(by_program("codex"));
+                }
                 fill(&mut message, content);
                 self.message(message);
             }
@@ -103,13 +142,20 @@ impl Drafts {
     /// The open message of the assistant, with what was kept for it.
     fn assistant(&mut self) -> &mut NewMessage {
         self.kept.append(&mut self.others);
-        let message = self.open.take().unwrap_or_else(|| self.new_message(Role::Assistant));
+        let message = self.open.take().unwrap_or_else(|| {
+            self.unpriced = None;
+            let usage = self.early.take();
+            NewMessage { usage, ..self.new_message(Role::Assistant) }
+        });
         self.open.insert(message)
     }
 
     fn close(&mut self) {
         let Some(mut message) = self.open.take() else { return };
         message.provider = provider("codex", &grouped(std::mem::take(&mut self.kept)));
+        if message.usage.is_none() {
+            self.unpriced = Some(self.ready.len());
+        }
         self.ready.push(message);
     }
 }

@@ -1,9 +1,11 @@
 //! Codex rollouts: JSONL in which every line wraps an item of the conversation, or, in older ones, is the item itself.
 //!
-//! Only the items are read. Events repeat them for a screen, and a turn's context says little but the model.
+//! Only the items are read, and what calls cost. Other events repeat the items for a screen, and a turn's context says little but the
+//! model.
 
 mod draft;
 mod item;
+mod tokens;
 
 use std::borrow::Cow;
 use std::io::BufRead;
@@ -18,6 +20,7 @@ use super::values::{source, timestamp};
 use super::writer::Writer;
 use draft::Drafts;
 use item::Item;
+use tokens::Tokens;
 
 /// Whether a line is one of a rollout.
 pub(super) fn is_line(fields: &Fields<'_>) -> bool {
@@ -44,12 +47,13 @@ fn is_bare_start(fields: &Fields<'_>) -> bool {
 pub(super) fn import(source: &mut impl BufRead, writer: &mut Writer<'_>) -> Result<(), ImportError> {
     let mut about = About::default();
     let mut drafts = Drafts::new(writer.now);
+    let mut tokens = Tokens::default();
     let mut lines = Lines::new(source);
     while let Some(line) = lines.next()? {
         writer.sink.progress(line.offset);
         let number = line.number;
         let fields = line.bytes.ok_or_else(|| TOO_LONG.to_owned()).and_then(Fields::read);
-        if let Err(reason) = fields.and_then(|fields| take(&fields, &mut about, &mut drafts, writer)) {
+        if let Err(reason) = fields.and_then(|fields| take(&fields, &mut about, (&mut drafts, &mut tokens), writer)) {
             writer.skip(number, reason);
         }
         for message in drafts.ready() {
@@ -67,7 +71,12 @@ pub(super) fn import(source: &mut impl BufRead, writer: &mut Writer<'_>) -> Resu
 }
 
 /// Takes one line; the reason, where it is none.
-fn take(fields: &Fields<'_>, about: &mut About, drafts: &mut Drafts, writer: &Writer<'_>) -> Result<(), String> {
+fn take(
+    fields: &Fields<'_>,
+    about: &mut About,
+    (drafts, tokens): (&mut Drafts, &mut Tokens),
+    writer: &Writer<'_>,
+) -> Result<(), String> {
     if let Some(at) = fields.get("timestamp").and_then(timestamp) {
         drafts.at(at);
     }
@@ -76,6 +85,11 @@ fn take(fields: &Fields<'_>, about: &mut About, drafts: &mut Drafts, writer: &Wr
     match (kind.as_ref(), &payload) {
         ("session_meta", Some(meta)) => start(meta, about),
         ("turn_context", Some(context)) => about.model = context.text("model").map(Into::into).or(about.model.take()),
+        ("event_msg", Some(event)) if event.text("type").is_some_and(|kind| kind == "token_count") => {
+            if let Some(usage) = tokens.of_event(event) {
+                drafts.cost(usage);
+            }
+        }
         ("event_msg", _) => {}
         ("compacted", Some(compacted)) => {
             // What came before stays in the record; the account of it is a message like others.

@@ -1,4 +1,5 @@
 use chorus_proto::Role;
+use chorus_proto::SourceKind::{Agent, Import};
 use chorus_proto::methods::import::ImportFormat::{Auto, Codex};
 
 use super::super::testing::import_as;
@@ -98,4 +99,85 @@ fn what_cannot_be_read_is_told_and_the_rest_comes_in() {
     let session = &memory.sessions[0];
     assert_eq!(session.talk(), ["assistant: ", "user: plain"], "thinking that nothing follows is kept");
     assert_eq!(session.messages[0].role, Role::Assistant);
+}
+
+/// A line with an event of the tokens, as codex-rs/protocol `TokenUsageInfo` has them: of all calls, and of the last.
+fn tokens(total: [u64; 3], last: Option<[u64; 3]>) -> String {
+    let usage = |[input, cached, output]: [u64; 3]| {
+        format!(
+            r#"{{"input_tokens":{input},"cached_input_tokens":{cached},"output_tokens":{output},"reasoning_output_tokens":1,"total_tokens":9}}"#
+        )
+    };
+    let last = last.map(|last| format!(r#","last_token_usage":{}"#, usage(last))).unwrap_or_default();
+    format!(
+        r#"{{"timestamp":"2025-11-02T10:00:00Z","type":"event_msg","payload":{{"type":"token_count","info":{{"total_token_usage":{}{last},"model_context_window":272000}},"rate_limits":null}}}}"#,
+        usage(total)
+    )
+}
+
+fn item(payload: &str) -> String {
+    format!(r#"{{"timestamp":"2025-11-02T10:00:00Z","type":"response_item","payload":{payload}}}"#)
+}
+
+fn said(role: &str, text: &str) -> String {
+    item(&format!(r#"{{"type":"message","role":"{role}","content":[{{"type":"output_text","text":"{text}"}}]}}"#))
+}
+
+fn called(id: &str) -> [String; 2] {
+    [
+        item(&format!(r#"{{"type":"function_call","name":"shell","arguments":"{{}}","call_id":"{id}"}}"#)),
+        item(&format!(r#"{{"type":"function_call_output","call_id":"{id}","output":"out"}}"#)),
+    ]
+}
+
+/// Input, cached input and output of each message.
+fn costs(lines: &[String]) -> Vec<Option<[u64; 3]>> {
+    let memory = import_as(Codex, lines.join("\n")).unwrap();
+    assert_eq!(memory.skipped, []);
+    let cost = |message: &chorus_proto::Message| {
+        let usage = message.usage.as_ref()?;
+        Some([usage.input_tokens?, usage.cache_read_tokens?, usage.output_tokens?])
+    };
+    memory.sessions[0].messages.iter().map(cost).collect()
+}
+
+#[test]
+fn a_reply_has_the_tokens_of_its_call() {
+    let [call, output] = called("1");
+    let (first, second) = (tokens([10, 4, 2], Some([10, 4, 2])), tokens([30, 12, 5], Some([20, 8, 3])));
+    let none =
+        r#"{"timestamp":"2025-11-02T10:00:00Z","type":"event_msg","payload":{"type":"token_count","info":null}}"#;
+    let due = [None, Some([10, 4, 2]), None, Some([20, 8, 3])];
+    let (user, done) = (said("user", "q"), said("assistant", "done"));
+    // Behind the call, behind its results, and before it; told again; and as the sum alone.
+    let list = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
+    assert_eq!(costs(&list(&[&user, none, &call, &first, &first, &output, &done, &second])), due);
+    assert_eq!(costs(&list(&[&user, &call, &output, &first, &done, &second, &second])), due);
+    assert_eq!(costs(&list(&[&user, &first, &call, &output, &second, &done])), due);
+    let sums = [user, call, tokens([10, 4, 2], None), output, done, tokens([30, 12, 5], None)];
+    assert_eq!(costs(&sums), due);
+}
+
+#[test]
+fn a_reply_without_tokens_waits_for_them_only_so_long() {
+    let [call, output] = called("1");
+    let mut lines = vec![said("user", "q"), call];
+    lines.extend(std::iter::repeat_n(output, 300));
+    lines.push(said("user", "and"));
+    let found = costs(&lines);
+    assert_eq!((found.len(), found.iter().flatten().count()), (303, 0));
+}
+
+#[test]
+fn what_the_program_says_for_the_user_is_marked() {
+    let lines = [
+        said("user", "<environment_context>x</environment_context>"),
+        said("user", "# AGENTS.md instructions for /w"),
+        said("user", "<turn_aborted>"),
+        said("user", "what is <environment_context>?"),
+    ];
+    let memory = import_as(Codex, lines.join("\n")).unwrap();
+    let kinds: Vec<_> =
+        memory.sessions[0].messages.iter().map(|message| message.source.as_ref().unwrap().kind).collect();
+    assert_eq!(kinds, [Agent, Agent, Agent, Import]);
 }

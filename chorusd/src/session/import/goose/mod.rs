@@ -24,10 +24,13 @@ pub(super) fn is_session(fields: &Fields<'_>) -> bool {
 
 /// Reads one session.
 pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut Writer<'_>) -> Result<(), ImportError> {
-    let first_is_a_line = {
+    let (first_is_a_line, too_long) = {
         let mut lines = Lines::new(&mut *source);
-        let first = lines.next()?.and_then(|line| line.bytes).map(Fields::read);
-        matches!(first, Some(Ok(fields)) if !fields.has("conversation") && !fields.has("messages"))
+        let first = lines.next()?;
+        let too_long = first.as_ref().is_some_and(|line| line.bytes.is_none());
+        let first = first.and_then(|line| line.bytes).map(Fields::read);
+        let is_line = matches!(first, Some(Ok(fields)) if !fields.has("conversation") && !fields.has("messages"));
+        (is_line, too_long)
     };
     source.rewind()?;
     if first_is_a_line {
@@ -37,12 +40,12 @@ pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut Writer<'_>
     let broken = object(source, writer)?;
     match broken {
         Some((line, reason)) if writer.written() > before => writer.skip(line, reason),
-        // Neither one object nor messages in it: perhaps only the first line is broken.
-        Some(_) => {
+        None if writer.written() > before || !too_long => {}
+        // Neither one object nor messages in it: perhaps only the first line is broken, or too long.
+        Some(_) | None => {
             source.rewind()?;
             return jsonl(source, writer);
         }
-        None => {}
     }
     Ok(())
 }

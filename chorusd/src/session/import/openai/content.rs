@@ -42,6 +42,11 @@ pub(super) fn read(raw: Option<&RawValue>) -> Result<Content, String> {
     Ok(content)
 }
 
+/// Whether a part is a text, even an empty one.
+pub(super) fn is_text(raw: &RawValue) -> bool {
+    Fields::of(raw).as_ref().and_then(words).is_some()
+}
+
 fn words(part: &Fields<'_>) -> Option<String> {
     let field = match part.text("type")?.as_ref() {
         "text" | "input_text" | "output_text" => "text",

@@ -1,18 +1,23 @@
-//! OpenAI chat messages: a JSON list, an object with `messages`, or JSONL of either messages or such objects.
+//! Chat messages in the shape of OpenAI's API or of Anthropic's: a JSON list, an object with `messages` (the body of a request), or
+//! JSONL of either messages or such objects. Cline and Roo Code keep such a list, Cursor and droid such lines.
 
+mod blocks;
 mod content;
 mod conversation;
+mod entry;
 mod message;
 
 use std::io::{BufRead, Seek};
 
 use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 
 use super::error::ImportError;
 use super::lines::{Lines, TOO_LONG};
 use super::scan::{ScanError, Scanner};
 use super::writer::Writer;
 use conversation::Conversation;
+pub(super) use entry::is_entry;
 pub(super) use message::message;
 
 /// Reads every conversation of the file.
@@ -22,23 +27,29 @@ pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut Writer<'_>
     if first == Some(b'[') {
         return list(source, writer);
     }
-    let first_line_is_whole = {
+    let (whole, too_long) = {
         let mut lines = Lines::new(&mut *source);
-        let line = lines.next()?.and_then(|line| line.bytes);
-        line.is_some_and(|line| serde_json::from_slice::<IgnoredAny>(line).is_ok())
+        let line = lines.next()?;
+        let whole = line.as_ref().and_then(|line| line.bytes);
+        let whole = whole.is_some_and(|line| serde_json::from_slice::<IgnoredAny>(line).is_ok());
+        (whole, line.is_some_and(|line| line.bytes.is_none()))
     };
     source.rewind()?;
-    if !first_line_is_whole && first == Some(b'{') {
+    if !whole && first == Some(b'{') {
         let before = writer.written();
-        let broken = object(source, writer)?;
+        let system = system(source)?;
+        source.rewind()?;
+        let broken = object(source, system.as_deref(), writer)?;
         match broken {
-            None => return Ok(()),
             Some((line, reason)) if writer.written() > before => {
                 writer.skip(line, reason);
                 return Ok(());
             }
-            // Neither one object nor messages in it: perhaps only the first line is broken.
-            Some(_) => source.rewind()?,
+            // The first of many lines may be as long as that; the next reading begins with its end.
+            None if too_long && writer.written() > before => return jsonl(source, writer),
+            None if !too_long => return Ok(()),
+            // Neither one object nor messages in it: perhaps only the first line is broken, or too long.
+            Some(_) | None => source.rewind()?,
         }
     }
     jsonl(source, writer)
@@ -63,15 +74,43 @@ fn list(source: &mut impl BufRead, writer: &mut Writer<'_>) -> Result<(), Import
     Ok(())
 }
 
+/// The `system` of an object: it may stand behind the messages, and comes before them.
+fn system(source: &mut impl BufRead) -> Result<Option<Box<RawValue>>, ImportError> {
+    let (mut value, mut found) = (Vec::new(), None);
+    let walked = Scanner::new(source).fields(|scanner, key| {
+        if key != "system" && key != "system_prompt" {
+            return scanner.value(None).map(drop);
+        }
+        if scanner.value(Some(&mut value))? {
+            found = serde_json::from_slice(&value).ok();
+        }
+        Ok(())
+    });
+    // What breaks off here breaks off again when the messages are read, where it is told.
+    if let Err(error) = walked {
+        error.place()?;
+    }
+    Ok(found)
+}
+
 /// One object over many lines; the line and the reason, where it breaks off.
-fn object(source: &mut impl BufRead, writer: &mut Writer<'_>) -> Result<Option<(u64, String)>, ImportError> {
+fn object(
+    source: &mut impl BufRead,
+    system: Option<&RawValue>,
+    writer: &mut Writer<'_>,
+) -> Result<Option<(u64, String)>, ImportError> {
     let mut conversation = Conversation::new(writer);
     let mut value = Vec::new();
     let walked = Scanner::new(source).fields(|scanner, key| match key {
-        "messages" if scanner.peek()? == Some(b'[') => scanner.entries(|entry| {
-            conversation.progress(entry.position);
-            conversation.entry(entry.number, entry.bytes.ok_or(TOO_LONG))
-        }),
+        "messages" if scanner.peek()? == Some(b'[') => {
+            if let Some(system) = system {
+                conversation.system(system)?;
+            }
+            scanner.entries(|entry| {
+                conversation.progress(entry.position);
+                conversation.entry(entry.number, entry.bytes.ok_or(TOO_LONG))
+            })
+        }
         "model" => {
             scanner.value(Some(&mut value))?;
             conversation.model(serde_json::from_slice(&value).ok());

@@ -6,6 +6,8 @@ use chorus_proto::{Message, Role};
 use super::super::ImportError;
 use super::super::testing::{Memory, import_as, import_into, now};
 
+mod shapes;
+
 fn one(json: &str) -> Message {
     let found = import_as(Openai, format!("[{json}]")).unwrap();
     assert_eq!(found.skipped, []);
@@ -81,6 +83,26 @@ fn pictures_are_attached_and_other_parts_kept() {
     assert_eq!(
         message.provider.unwrap().get(),
         r#"{"openai":{"mood":1.50,"parts":[{"type":"input_audio","input_audio":{"data":"..","format":"wav"}}]}}"#
+    );
+}
+
+#[test]
+fn what_is_not_understood_does_not_come_in_empty() {
+    let entries = [
+        r#"{"role":"user","content":""}"#,
+        r#"{"role":"user","text":"x"}"#,
+        r#"{"role":"user","content":[]}"#,
+        r#"{"role":"user","content":[{"type":"input_audio","input_audio":{}}]}"#,
+        r#"{"role":"assistant","content":[{"type":"text","text":""}]}"#,
+        r#"{"role":"assistant","tool_calls":[]}"#,
+        r#"{"role":"tool","tool_call_id":"c"}"#,
+    ];
+    let found = import_as(Openai, format!("[{}]", entries.join(","))).unwrap();
+    assert_eq!(found.sessions[0].talk(), ["user: ", "assistant: ", "tool_result: "]);
+    let reasons: Vec<_> = found.skipped.iter().map(|(line, reason)| format!("{line} {reason}")).collect();
+    assert_eq!(
+        reasons,
+        ["2 no content", "3 its content is empty", "4 no part of its content is one that can be read", "6 no content"]
     );
 }
 

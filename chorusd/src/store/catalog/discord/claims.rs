@@ -242,7 +242,7 @@ mod tests {
 
     fn open(dir: &tempfile::TempDir) -> Catalog {
         let on_fatal: OnFatal = Arc::new(|_| {});
-        Catalog::open(&dir.path().join("chorus.db"), &on_fatal).unwrap()
+        Catalog::open(&dir.path().join("chorus.db"), &on_fatal, Timestamp::UNIX_EPOCH).unwrap().0
     }
 
     const ROW: ChannelRow =

@@ -1,4 +1,4 @@
-//! The blocks of a message.
+//! The blocks of a message, as the API of Anthropic has them.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use super::super::values::{embedded, linked};
 
 /// One block.
 #[derive(Debug)]
-pub(super) enum Block<'a> {
+pub(in super::super) enum Block<'a> {
     Text(Cow<'a, str>),
     Call {
         id: Cow<'a, str>,
@@ -26,7 +26,7 @@ pub(super) enum Block<'a> {
 
 /// What a tool gave back.
 #[derive(Debug)]
-pub(super) struct ToolOutput<'a> {
+pub(in super::super) struct ToolOutput<'a> {
     pub call: Cow<'a, str>,
     pub text: String,
     pub is_error: bool,
@@ -36,14 +36,19 @@ pub(super) struct ToolOutput<'a> {
 
 /// A picture or document, in base64 or as a link.
 #[derive(Debug)]
-pub(super) struct Media<'a> {
+pub(in super::super) struct Media<'a> {
     kind: &'static str,
     media_type: Option<Cow<'a, str>>,
     data: Cow<'a, str>,
     link: bool,
 }
 
-impl Media<'_> {
+impl<'a> Media<'a> {
+    /// A file that came in base64.
+    pub fn embedded(kind: &'static str, media_type: Option<Cow<'a, str>>, data: Cow<'a, str>) -> Self {
+        Self { kind, media_type, data, link: false }
+    }
+
     /// As the attachment of that number.
     pub fn attachment(self, number: usize) -> Attachment {
         if self.link {
@@ -56,12 +61,25 @@ impl Media<'_> {
 
 /// All blocks of a message.
 #[derive(Debug)]
-pub(super) struct Content<'a>(pub Vec<Block<'a>>);
+pub(in super::super) struct Content<'a>(pub Vec<Block<'a>>);
 
 impl<'a> Content<'a> {
     /// One text.
     pub fn of(text: Cow<'a, str>) -> Self {
         Self(vec![Block::Text(text)])
+    }
+
+    /// The texts, in order.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|block| match block {
+            Block::Text(text) => Some(text.as_ref()),
+            _ => None,
+        })
+    }
+
+    /// Whether there is nothing in it but white space.
+    pub fn is_blank(&self) -> bool {
+        self.0.iter().all(|block| matches!(block, Block::Text(text) if text.trim().is_empty()))
     }
 
     /// Ids of the calls made here.
@@ -82,7 +100,7 @@ impl<'a> Content<'a> {
 }
 
 /// Reads a content: a text or a list of blocks.
-pub(super) fn content(raw: &RawValue) -> Result<Content<'_>, String> {
+pub(in super::super) fn content(raw: &RawValue) -> Result<Content<'_>, String> {
     if let Some(text) = text(raw) {
         return Ok(Content::of(text));
     }
@@ -98,6 +116,19 @@ pub(super) fn content(raw: &RawValue) -> Result<Content<'_>, String> {
     Ok(Content(blocks))
 }
 
+/// Whether a content has blocks that only this API has: calls, results, thinking, and files by their `source`.
+pub(in super::super) fn is_ours(content: &RawValue) -> bool {
+    let ours = |raw: &RawValue| {
+        let Some(block) = Fields::of(raw) else { return false };
+        block.text("type").is_some_and(|kind| match kind.as_ref() {
+            "tool_use" | "tool_result" | "thinking" | "redacted_thinking" | "server_tool_use" => true,
+            "image" | "document" => block.has("source"),
+            _ => false,
+        })
+    };
+    list(content).is_some_and(|blocks| blocks.into_iter().any(ours))
+}
+
 fn block(raw: &RawValue) -> Block<'_> {
     if let Some(text) = text(raw) {
         return Block::Text(text);
@@ -109,11 +140,13 @@ fn known<'a>(fields: &Fields<'a>) -> Option<Block<'a>> {
     match fields.text("type")?.as_ref() {
         "text" => Some(Block::Text(fields.text("text")?)),
         "tool_use" => {
-            Some(Block::Call { id: fields.text("id")?, name: fields.text("name")?, input: fields.get("input") })
+            // Cursor leaves the ids out.
+            let id = fields.text("id").unwrap_or_default();
+            Some(Block::Call { id, name: fields.text("name")?, input: fields.get("input") })
         }
         "tool_result" => {
             let mut output = ToolOutput {
-                call: fields.text("tool_use_id")?,
+                call: fields.text("tool_use_id").unwrap_or_default(),
                 text: String::new(),
                 is_error: fields.flag("is_error"),
                 files: Vec::new(),

@@ -1,0 +1,106 @@
+//! `chorusctl session expire`.
+
+use chorus_proto::methods::session::{Expire, ExpireParams, ExpireResult};
+use serde::Serialize;
+
+use crate::app::App;
+use crate::error::Failure;
+use crate::ui::out::Format;
+use crate::ui::words::count;
+use crate::ui::{Cell, Column, Style, Table, safe};
+
+/// Move saved conversations that nobody used for long to the trash
+///
+/// They are those of every agent, or of the one that `--agent` names. How long is `sessions_unused_for` of `[retention]` in config.toml,
+/// with which the daemon does the same once a day; without it nothing goes. What a live conversation was saved as, was
+/// restored from or goes on from stays. `chorusctl trash restore` brings one back, and counts as a use.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Show what would go, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// How long nobody used them, at least 1d, instead of what is configured
+    #[arg(long, value_name = "DURATION")]
+    unused_for: Option<String>,
+}
+
+/// Moves them.
+///
+/// # Errors
+/// Why some are still there; what went before that is shown.
+pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+    let params = ExpireParams {
+        agent: app.global.agent.clone(),
+        unused_for: args.unused_for,
+        dry_run: args.dry_run,
+        ..Default::default()
+    };
+    let mut whole = app.call::<Expire>(&params)?;
+    let gathered = gather(app, params, &mut whole);
+    show(app, &whole, args.dry_run)?;
+    gathered
+}
+
+/// Adds what the first call has left.
+fn gather(app: &mut App, mut params: ExpireParams, whole: &mut ExpireResult) -> Result<(), Failure> {
+    let mut skipped = whole.sessions.len() as u64;
+    while whole.left > 0 {
+        params.offset = params.dry_run.then_some(skipped);
+        let more = app.call::<Expire>(&params)?;
+        // Of those that a dry run would show, some may be gone by now: what is left is counted on from where it stands.
+        skipped += whole.left.saturating_sub(more.left).max(1);
+        whole.left = more.left;
+        whole.kept = more.kept;
+        whole.sessions.extend(more.sessions);
+    }
+    Ok(())
+}
+
+fn show(app: &mut App, whole: &ExpireResult, dry_run: bool) -> Result<(), Failure> {
+    match app.out.format() {
+        Format::Json => line(app, whole),
+        Format::Jsonl => whole.sessions.iter().try_for_each(|session| line(app, session)),
+        Format::Text => text(app, whole, dry_run),
+    }
+}
+
+fn line(app: &mut App, value: &impl Serialize) -> Result<(), Failure> {
+    let raw = serde_json::value::to_raw_value(value).map_err(|error| Failure::failed(error.to_string()))?;
+    app.out.json_line(&raw)
+}
+
+fn text(app: &mut App, whole: &ExpireResult, dry_run: bool) -> Result<(), Failure> {
+    let Some(age) = whole.unused_for.as_deref().map(safe::one_line) else {
+        app.notes.line("nothing goes: `sessions_unused_for` is not set");
+        app.notes.hint("set it in [retention] of config.toml; `--dry-run --unused-for 30d` shows what would go");
+        return Ok(());
+    };
+    if !whole.sessions.is_empty() && !app.out.quiet() {
+        let mut table = Table::new([
+            Column::new("AGENT"),
+            Column::new("LAST USED"),
+            Column::new("MESSAGES").right(),
+            Column::new("SESSION").flexible(),
+        ]);
+        for session in &whole.sessions {
+            let used = app.out.clock().local(session.last_used_at);
+            table.row([
+                Cell::from(safe::one_line(&session.agent_name)),
+                used.into(),
+                session.message_count.to_string().into(),
+                Cell::new(Style::Strong, safe::one_line(&session.session_id)),
+            ]);
+        }
+        table.write(&mut app.out)?;
+    }
+    let sessions = count(whole.sessions.len() as u64, "session");
+    app.out.done(&match (whole.sessions.is_empty(), dry_run) {
+        (true, _) => format!("nothing to move: unused for {age}"),
+        (false, true) => format!("{sessions} unused for {age} would go to the trash"),
+        (false, false) => format!("moved {sessions} unused for {age} to the trash"),
+    })?;
+    if whole.kept > 0 {
+        app.notes.line(&format!("{} of that age kept: live conversations need them", count(whole.kept, "session")));
+    }
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! The turns that run, as whoever asks for a status sees them.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use chorus_proto::RunningTurn;
+use uuid::Uuid;
+
+use super::state::State;
+use crate::clock::Ticks;
+
+/// A turn that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Running {
+    turn: Uuid,
+    step: u32,
+    since: Ticks,
+    waiting: u64,
+}
+
+impl State {
+    /// Returns the turn that runs.
+    #[must_use]
+    pub fn running(&self) -> Option<Running> {
+        let turn = self.turn.as_ref()?;
+        Some(Running { turn: turn.id, step: turn.step, since: turn.since, waiting: self.queue.len() as u64 })
+    }
+}
+
+/// The turns of all agents, by agent.
+#[derive(Debug, Default)]
+pub struct RunningTurns(Mutex<HashMap<Uuid, Running>>);
+
+impl RunningTurns {
+    /// Notes what an agent does now.
+    pub(super) fn set(&self, agent: Uuid, running: Option<Running>) {
+        match running {
+            Some(running) => _ = self.all().insert(agent, running),
+            None => _ = self.all().remove(&agent),
+        }
+    }
+
+    /// Returns the turn of an agent as it stands at `now`.
+    #[must_use]
+    pub fn of(&self, agent: Uuid, now: Ticks) -> Option<RunningTurn> {
+        let Running { turn, step, since, waiting } = self.all().get(&agent).copied()?;
+        Some(RunningTurn { turn_id: turn, step, seconds: now.since(since).as_secs(), waiting })
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<Uuid, Running>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

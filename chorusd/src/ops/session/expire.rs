@@ -1,0 +1,175 @@
+//! `session.expire`: sessions that nobody has used for long go to the trash, by the word of a person or once a day by that of
+//! the configuration.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chorus_proto::EventType;
+use chorus_proto::methods::session::{ExpireParams, ExpireResult, ExpiredSession};
+use jiff::Timestamp;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::delete::take_away;
+use crate::config;
+use crate::failure::{Failure, Result};
+use crate::ops::{Ops, select};
+use crate::store::catalog::SessionRow;
+
+/// Most sessions that one call takes.
+const MOST: u64 = 1_000;
+/// More bytes than a session takes in the answer.
+const ROW: usize = 1 << 10;
+/// How often the daemon looks by itself.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Sessions that are to go.
+#[derive(Debug)]
+struct Due {
+    /// When one was used last that is to go.
+    before: Timestamp,
+    /// What was used longest ago first.
+    ids: Vec<Uuid>,
+    /// How many stay for the sake of live contexts.
+    kept: u64,
+}
+
+/// Moves sessions to the trash that nobody has used for as long as is asked or configured, or tells which it would.
+///
+/// # Errors
+/// `agent_not_found`, `invalid_params`, `disk_full`, `storage_failed`; what went before that is in the trash.
+pub async fn expire(ops: &Ops, params: ExpireParams) -> Result<ExpireResult> {
+    let agent = match params.agent.as_deref() {
+        Some(name) => Some(select::agent(ops, Some(name)).await?.facts.id),
+        None => None,
+    };
+    let asked = params.unused_for.as_deref().map(read).transpose()?;
+    if params.limit == Some(0) {
+        return Err(Failure::invalid("`limit` is at least 1").hint(format!("left out, it is {MOST}")));
+    }
+    if !params.dry_run && params.offset.is_some() {
+        return Err(Failure::invalid("`offset` is for a dry run").hint("the same call again takes what is left"));
+    }
+    let Some(age) = asked.or(ops.config.sessions_unused_for) else {
+        return Ok(ExpireResult { unused_for: None, sessions: Vec::new(), kept: 0, left: 0 });
+    };
+    let due = due(ops, agent, age).await?;
+    let room = (ops.config.max_frame / ROW).max(1) as u64;
+    let limit = as_index(params.limit.unwrap_or(MOST).min(MOST).min(room));
+    let offset = as_index(params.offset.unwrap_or(0)).min(due.ids.len());
+    let page = due.ids.iter().skip(offset).take(limit);
+    let left = (due.ids.len() - offset - page.len()) as u64;
+    let mut sessions = Vec::new();
+    for id in page {
+        let gone = match params.dry_run {
+            true => ops.store.catalog.session(*id).await?.map(|row| shown(ops, row, None)),
+            false => put_away(ops, *id, due.before).await?,
+        };
+        sessions.extend(gone);
+    }
+    Ok(ExpireResult { unused_for: Some(config::in_days(age)), sessions, kept: due.kept, left })
+}
+
+fn read(text: &str) -> Result<Duration> {
+    let read = config::duration(text).and_then(|age| config::unused_for(age).map_err(|e| format!("`unused_for` {e}")));
+    read.map_err(|e| Failure::invalid(e).hint("for example 30d or 12w"))
+}
+
+fn as_index(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// The sessions of `agent`, or of every one there is, that nobody has used for `age`.
+async fn due(ops: &Ops, agent: Option<Uuid>, age: Duration) -> Result<Due> {
+    let before = ops.clock.now().checked_sub(age).unwrap_or(Timestamp::MIN);
+    let mut unused = ops.store.catalog.unused_since(before).await?;
+    // Those of agents in the trash are there already.
+    unused.retain(|(_, _, of)| agent.is_none_or(|agent| agent == *of) && ops.directory.by_id(*of).is_some());
+    unused.sort_unstable();
+    let in_use = ops.registry.sessions_in_use();
+    let all = unused.len();
+    let ids: Vec<Uuid> = unused.into_iter().map(|(_, id, _)| id).filter(|id| !in_use.contains(id)).collect();
+    Ok(Due { before, kept: (all - ids.len()) as u64, ids })
+}
+
+/// Moves one to the trash, unless it was used or deleted in the meantime.
+async fn put_away(ops: &Ops, id: Uuid, before: Timestamp) -> Result<Option<ExpiredSession>> {
+    // For each by itself: nobody waits for all of them.
+    let _no_restores = ops.sessions_lock.write().await;
+    let _no_changes = ops.store.files.amending.lock().await;
+    let Some(row) = ops.store.catalog.session(id).await? else { return Ok(None) };
+    let used = row.last_used_at >= before || ops.registry.sessions_in_use().contains(&id);
+    if used || ops.directory.by_id(row.header.agent_id).is_none() {
+        return Ok(None);
+    }
+    let trashed = take_away(ops, &row, || ops.store.catalog.remove_session(id)).await?;
+    tracing::info!(
+        agent = %row.header.agent_name,
+        session = %row.header.session_id,
+        last_used_at = %row.last_used_at,
+        "session expired"
+    );
+    Ok(Some(shown(ops, row, trashed.map(|entry| entry.id))))
+}
+
+fn shown(ops: &Ops, row: SessionRow, trash: Option<String>) -> ExpiredSession {
+    let agent = ops.directory.by_id(row.header.agent_id);
+    ExpiredSession {
+        id: row.header.id,
+        session_id: row.header.session_id,
+        agent_name: agent.map_or(row.header.agent_name, |agent| agent.facts.name.clone()),
+        last_used_at: row.last_used_at,
+        message_count: row.header.message_count,
+        trash,
+    }
+}
+
+/// Does it now and once a day, until `stop`; nothing where the configuration has no age.
+pub async fn daily(ops: Arc<Ops>, stop: CancellationToken) {
+    let Some(age) = ops.config.sessions_unused_for else { return };
+    loop {
+        let next = ops.clock.ticks().after(DAY);
+        by_itself(&ops, age, &stop).await;
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = ops.clock.sleep_until(next) => {}
+        }
+    }
+}
+
+/// One run; what cannot be moved now is tried again by the next. Each agent's people are told how many went.
+async fn by_itself(ops: &Ops, age: Duration, stop: &CancellationToken) {
+    let due = match due(ops, None, age).await {
+        Ok(due) => due,
+        Err(failure) => {
+            tracing::warn!(%failure, "cannot tell which sessions are unused");
+            return;
+        }
+    };
+    let mut gone = BTreeMap::<String, u64>::new();
+    let (mut failed, mut why) = (0_u64, None);
+    for id in due.ids {
+        if stop.is_cancelled() {
+            break;
+        }
+        match put_away(ops, id, due.before).await {
+            Ok(Some(session)) => *gone.entry(session.agent_name).or_default() += 1,
+            Ok(None) => {}
+            Err(failure) => {
+                failed += 1;
+                why.get_or_insert(failure);
+            }
+        }
+    }
+    if let Some(failure) = why {
+        tracing::warn!(failed, %failure, "unused sessions cannot be moved to the trash; the next day tries again");
+    }
+    let age = config::in_days(age);
+    for (agent, count) in gone {
+        let what = if count == 1 { "1 session that was".into() } else { format!("{count} sessions that were") };
+        let text = format!("{what} not used for {age} went to the trash.");
+        ops.registry.tell(EventType::Notice, Some(agent), json!({"text": text}));
+    }
+}

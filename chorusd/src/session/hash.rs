@@ -1,0 +1,38 @@
+//! The hash of the messages of a session.
+
+use sha2::{Digest as _, Sha256};
+
+/// SHA-256 over the messages: the serialised form of each, followed by a newline. A summary, tag or description that
+/// comes later does not change it.
+#[derive(Debug, Clone, Default)]
+pub struct MessageHash(Sha256);
+
+impl MessageHash {
+    /// Takes the next message.
+    pub fn add(&mut self, json: &[u8]) {
+        self.0.update(json);
+        self.0.update(b"\n");
+    }
+
+    /// Takes the next messages, each with a newline behind it.
+    pub fn add_lines(&mut self, lines: &[u8]) {
+        self.0.update(lines);
+    }
+
+    /// Of all of them.
+    pub fn of<'a>(messages: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        let mut hash = Self::default();
+        messages.into_iter().for_each(|json| hash.add(json));
+        hash
+    }
+
+    /// 64 hex digits.
+    #[must_use]
+    pub fn finish(self) -> String {
+        use std::fmt::Write as _;
+        self.0.finalize().iter().fold(String::with_capacity(64), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        })
+    }
+}

@@ -1,0 +1,63 @@
+//! Models that take little: a conversation is worth more than tools.
+
+use chorus_proto::ToolsShown;
+use chorus_tests::chat::Chat as _;
+use chorus_tests::ctl::chorusctl;
+use chorus_tests::model_server::ModelServer;
+use chorus_tests::{DEADLINE, wait_until};
+use chorusd::llm::models;
+use serde_json::{Value, json};
+
+use super::{Rig, send};
+
+/// A daemon whose model takes so many tokens, and knows it.
+fn taking(window: u64) -> Rig {
+    let server = ModelServer::start();
+    // As vLLM lists it.
+    let listed = json!({"id": "m", "object": "model", "created": 1, "owned_by": "vllm", "max_model_len": window});
+    server.list_openai(200, &json!({"object": "list", "data": [listed]}));
+    let rig = Rig::beside(server, "local/m", "");
+    wait_until("discovery", DEADLINE, || rig.home.path.join(models::FILE).exists().then_some(()));
+    rig
+}
+
+/// Tokens of a request and of the longest answer to it, about: four bytes are one.
+fn tokens(body: &Value) -> u64 {
+    let texts: usize = body["messages"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|said| said["content"].as_str())
+        .map(str::len)
+        .sum();
+    let tools = body["tools"].as_array().map_or(0, |tools| tools.iter().map(|tool| tool.to_string().len()).sum());
+    (texts + tools) as u64 / 4 + body["max_tokens"].as_u64().unwrap_or_default()
+}
+
+#[test]
+fn a_model_that_takes_little_is_shown_few_tools_and_answers() {
+    for (window, tools, cut, said) in [
+        (1024, 0, Some(ToolsShown::None), "/1.0k, no tools"),
+        (2048, 5, Some(ToolsShown::Few), "/2.0k, few tools"),
+        (4096, 5, Some(ToolsShown::Few), "/4.0k, few tools"),
+        (8192, 15, None, "/8.1k"),
+    ] {
+        let rig = taking(window);
+        let mut client = rig.client();
+        for n in 0..20 {
+            rig.say(&format!("I have counted {n} sheep in the field behind the house. "));
+            let reply = send(&mut client, &format!("Count them: {n} of the sheep are black.")).expect("a turn").reply;
+            assert!(reply.contains("sheep"), "{reply}");
+        }
+        let request = rig.server.requests().pop().expect("a request");
+        let shown = request.body["tools"].as_array().map_or(0, Vec::len);
+        assert!(if cut.is_some() { shown == tools } else { shown >= tools }, "{window}: {shown} tools");
+        assert!(tokens(&request.body) <= window + window / 20, "{window}: {}", tokens(&request.body));
+        let messages = request.body["messages"].as_array().map_or(0, Vec::len);
+        assert!(messages > 2, "{window}: {messages} messages of the conversation are shown");
+        let meter = client.status_of("a").context.expect("a context").meter.expect("a meter");
+        assert_eq!((meter.window, meter.tools), (Some(window), cut));
+        let text = chorusctl(&rig.home, ["status"]).ok();
+        assert!(text.contains(said), "{text}");
+    }
+}
